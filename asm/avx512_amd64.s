@@ -10571,6 +10571,9 @@ sized:
 	MOVQ ldc+24(FP), DX
 	SHLQ $0x02, DX
 	MOVQ DX, 96(AX)
+	LEAQ (AX)(AX*1), DX
+	ADDQ $+1664, DX
+	MOVQ DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -10581,7 +10584,7 @@ lanes:
 	MOVQ    k+104(FP), DX
 	MOVQ    DX, 120(AX)
 	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 176(AX)
 
 chunk:
 	MOVQ    120(AX), DX
@@ -10590,8 +10593,6 @@ chunk:
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
-	LEAQ    2(DX), BX
-	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
 	LEAQ    2368(AX), SI
@@ -10681,62 +10682,131 @@ four:
 	ADDQ      DI, R9
 
 expanded:
-	ADDQ 80(AX), BX
-	ADDQ $+576, SI
-	DECQ DX
-	JNZ  expand
-	MOVQ BX, 104(AX)
-	MOVQ m+96(FP), DX
-	MOVQ DX, 160(AX)
-	MOVQ 112(AX), DX
-	MOVQ DX, 168(AX)
-	MOVQ c_base+0(FP), DX
-	ADDQ 64(AX), DX
-	MOVQ DX, 176(AX)
+	ADDQ  80(AX), BX
+	ADDQ  $+576, SI
+	DECQ  DX
+	JNZ   expand
+	MOVQ  BX, 104(AX)
+	MOVQ  SI, 144(AX)
+	MOVQ  m+96(FP), DX
+	MOVQ  DX, 184(AX)
+	MOVQ  112(AX), DX
+	MOVQ  DX, 192(AX)
+	MOVQ  c_base+0(FP), DX
+	ADDQ  64(AX), DX
+	MOVQ  DX, 200(AX)
+	MOVQ  88(AX), DX
+	MOVQ  112(AX), BX
+	MOVQ  m+96(FP), SI
+	MOVQ  SI, 160(AX)
+	LEAQ  2368(AX), SI
+	LEAQ  320(AX), DI
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   first
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ      $+48, BX
+	ADDQ      $+576, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	LEAQ      2368(AX), SI
+	MOVQ      168(AX), BX
+	CMPQ      160(AX), $0x10
+	JLE       second
+	SUBQ      $0x10, 160(AX)
+	MOVQ      DX, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       secondrow
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+576, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        third
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	ADDQ       R8, BX
+	MOVQ       $0x00000010, R8
+	SUBQ       160(AX), R8
+	JLE        thirdrow
+	IMULQ      DX, R8
+	SUBQ       R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
 rows:
 	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, DX
-	SUBQ  160(AX), DX
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
 	JLE   whole
-	MOVQ  88(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 168(AX)
-	MOVQ  96(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 176(AX)
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
 
 whole:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	CMPQ    152(AX), $0x00
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
 	JE      zero
-	VMOVUPS (DX), Z0
-	VMOVUPS (DX)(BX*1), Z1
-	VMOVUPS (DX)(BX*2), Z2
-	VMOVUPS (SI), Z3
-	VMOVUPS (SI)(BX*1), Z4
-	VMOVUPS (SI)(BX*2), Z5
-	VMOVUPS (DI), Z6
-	VMOVUPS (DI)(BX*1), Z7
-	VMOVUPS (DI)(BX*2), Z8
-	VMOVUPS (R8), Z9
-	VMOVUPS (R8)(BX*1), Z10
-	VMOVUPS (R8)(BX*2), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS (R9)(BX*1), Z13
-	VMOVUPS (R9)(BX*2), Z14
-	VMOVUPS (R10), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
 	JMP     begin
 
 zero:
@@ -10758,248 +10828,176 @@ zero:
 	VXORPS Z15, Z15, Z15
 
 begin:
-	MOVQ    88(AX), DX
-	MOVQ    168(AX), BX
-	SUBQ    $+144, BX
-	LEAQ    (BX)(DX*2), SI
-	ADDQ    DX, SI
-	LEAQ    (SI)(DX*2), DI
-	ADDQ    DX, DI
-	LEAQ    (DI)(DX*2), R8
-	ADDQ    DX, R8
+	MOVQ    192(AX), R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    2368(AX), R11
-	XORQ    R12, R12
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    2368(AX), R14
 	PCALIGN $0x40
 
 blocks:
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn0stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 320(AX)(CX*1)
-
-turn0stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn0last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T6, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+576, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        ahead
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R15
+	SHLQ       $0x04, R15
+	ADDQ       R15, BX
+	MOVQ       $0x00000010, R15
+	SUBQ       160(AX), R15
+	JLE        aheadrow
+	IMULQ      DX, R15
+	SUBQ       R15, BX
 
-turn0last:
-	CMPQ        R12, $0x03
-	JL          turn0first
-	VMOVUPS     -1216(R11), Z16
-	VCVTDQ2PS   1344(AX), Z17
-	VMULPS.BCST 32(BX), Z16, Z18
-	VFMADD231PS Z17, Z18, Z0
-	VCVTDQ2PS   1408(AX), Z17
-	VMULPS.BCST 32(BX)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z1
-	VCVTDQ2PS   1472(AX), Z17
-	VMULPS.BCST 32(BX)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z2
-	VCVTDQ2PS   1536(AX), Z17
-	VMULPS.BCST 32(SI), Z16, Z18
-	VFMADD231PS Z17, Z18, Z3
-	VCVTDQ2PS   1600(AX), Z17
-	VMULPS.BCST 32(SI)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z4
-	VCVTDQ2PS   1664(AX), Z17
-	VMULPS.BCST 32(SI)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z5
-	VCVTDQ2PS   1728(AX), Z17
-	VMULPS.BCST 32(DI), Z16, Z18
-	VFMADD231PS Z17, Z18, Z6
-	VCVTDQ2PS   1792(AX), Z17
-	VMULPS.BCST 32(DI)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z7
-	VCVTDQ2PS   1856(AX), Z17
-	VMULPS.BCST 32(DI)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z8
-	VCVTDQ2PS   1920(AX), Z17
+aheadrow:
+	MOVQ BX, 168(AX)
+
+ahead:
+	VMOVUPS     512(R14), Z16
+	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
-	VFMADD231PS Z17, Z18, Z9
-	VCVTDQ2PS   1984(AX), Z17
-	VMULPS.BCST 32(R8)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z10
-	VCVTDQ2PS   2048(AX), Z17
-	VMULPS.BCST 32(R8)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z11
-	VCVTDQ2PS   2112(AX), Z17
-	VMULPS.BCST 32(R9), Z16, Z18
-	VFMADD231PS Z17, Z18, Z12
-	VCVTDQ2PS   2176(AX), Z17
-	VMULPS.BCST 32(R9)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z13
-	VCVTDQ2PS   2240(AX), Z17
-	VMULPS.BCST 32(R9)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z14
-	VCVTDQ2PS   2304(AX), Z17
-	VMULPS.BCST 32(R10), Z16, Z16
-	VFMADD231PS Z17, Z16, Z15
-
-turn0first:
-	ADDQ       $0x00000030, BX
-	ADDQ       $0x00000030, SI
-	ADDQ       $0x00000030, DI
-	ADDQ       $0x00000030, R8
-	ADDQ       $0x00000030, R9
-	ADDQ       $0x00000030, R10
-	ADDQ       $+576, R11
-	CMPQ       R12, 144(AX)
-	JE         summed
-	LEAQ       1(R12), R12
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn1stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1344(AX)(CX*1)
-
-turn1stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn1last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x0b // TILELOADD (R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcd // TDPBSSD T7, T5, T1
-
-turn1last:
-	CMPQ        R12, $0x03
-	JL          turn1first
-	VMOVUPS     -1216(R11), Z16
-	VCVTDQ2PS   320(AX), Z17
-	VMULPS.BCST 32(BX), Z16, Z18
 	VFMADD231PS Z17, Z18, Z0
-	VCVTDQ2PS   384(AX), Z17
-	VMULPS.BCST 32(BX)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z1
-	VCVTDQ2PS   448(AX), Z17
-	VMULPS.BCST 32(BX)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z2
-	VCVTDQ2PS   512(AX), Z17
-	VMULPS.BCST 32(SI), Z16, Z18
-	VFMADD231PS Z17, Z18, Z3
-	VCVTDQ2PS   576(AX), Z17
-	VMULPS.BCST 32(SI)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z4
-	VCVTDQ2PS   640(AX), Z17
-	VMULPS.BCST 32(SI)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z5
-	VCVTDQ2PS   704(AX), Z17
-	VMULPS.BCST 32(DI), Z16, Z18
-	VFMADD231PS Z17, Z18, Z6
-	VCVTDQ2PS   768(AX), Z17
-	VMULPS.BCST 32(DI)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z7
-	VCVTDQ2PS   832(AX), Z17
-	VMULPS.BCST 32(DI)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z8
-	VCVTDQ2PS   896(AX), Z17
-	VMULPS.BCST 32(R8), Z16, Z18
-	VFMADD231PS Z17, Z18, Z9
-	VCVTDQ2PS   960(AX), Z17
+	VCVTDQ2PS   64(DI), Z17
 	VMULPS.BCST 32(R8)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z10
-	VCVTDQ2PS   1024(AX), Z17
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   128(DI), Z17
 	VMULPS.BCST 32(R8)(DX*2), Z16, Z18
-	VFMADD231PS Z17, Z18, Z11
-	VCVTDQ2PS   1088(AX), Z17
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   192(DI), Z17
 	VMULPS.BCST 32(R9), Z16, Z18
-	VFMADD231PS Z17, Z18, Z12
-	VCVTDQ2PS   1152(AX), Z17
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   256(DI), Z17
 	VMULPS.BCST 32(R9)(DX*1), Z16, Z18
-	VFMADD231PS Z17, Z18, Z13
-	VCVTDQ2PS   1216(AX), Z17
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   320(DI), Z17
 	VMULPS.BCST 32(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   384(DI), Z17
+	VMULPS.BCST 32(R10), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   448(DI), Z17
+	VMULPS.BCST 32(R10)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   512(DI), Z17
+	VMULPS.BCST 32(R10)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   576(DI), Z17
+	VMULPS.BCST 32(R11), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   640(DI), Z17
+	VMULPS.BCST 32(R11)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   704(DI), Z17
+	VMULPS.BCST 32(R11)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   768(DI), Z17
+	VMULPS.BCST 32(R12), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   832(DI), Z17
+	VMULPS.BCST 32(R12)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   896(DI), Z17
+	VMULPS.BCST 32(R12)(DX*2), Z16, Z18
 	VFMADD231PS Z17, Z18, Z14
-	VCVTDQ2PS   1280(AX), Z17
-	VMULPS.BCST 32(R10), Z16, Z16
+	VCVTDQ2PS   960(DI), Z17
+	VMULPS.BCST 32(R13), Z16, Z16
 	VFMADD231PS Z17, Z16, Z15
-
-turn1first:
-	ADDQ $0x00000030, BX
-	ADDQ $0x00000030, SI
-	ADDQ $0x00000030, DI
-	ADDQ $0x00000030, R8
-	ADDQ $0x00000030, R9
-	ADDQ $0x00000030, R10
-	ADDQ $+576, R11
-	CMPQ R12, 144(AX)
-	LEAQ 1(R12), R12
-	JNE  blocks
-
-summed:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	VMOVUPS Z15, (R10)
-	CMPQ    160(AX), $0x01
-	JE      rowsstored
-	VMOVUPS Z14, (R9)(BX*2)
-	CMPQ    160(AX), $0x02
-	JE      rowsstored
-	VMOVUPS Z13, (R9)(BX*1)
-	CMPQ    160(AX), $0x03
-	JE      rowsstored
-	VMOVUPS Z12, (R9)
-	CMPQ    160(AX), $0x04
-	JE      rowsstored
-	VMOVUPS Z11, (R8)(BX*2)
-	CMPQ    160(AX), $0x05
-	JE      rowsstored
-	VMOVUPS Z10, (R8)(BX*1)
-	CMPQ    160(AX), $0x06
-	JE      rowsstored
-	VMOVUPS Z9, (R8)
-	CMPQ    160(AX), $0x07
-	JE      rowsstored
-	VMOVUPS Z8, (DI)(BX*2)
-	CMPQ    160(AX), $0x08
-	JE      rowsstored
-	VMOVUPS Z7, (DI)(BX*1)
-	CMPQ    160(AX), $0x09
-	JE      rowsstored
-	VMOVUPS Z6, (DI)
-	CMPQ    160(AX), $0x0a
-	JE      rowsstored
-	VMOVUPS Z5, (SI)(BX*2)
-	CMPQ    160(AX), $0x0b
-	JE      rowsstored
-	VMOVUPS Z4, (SI)(BX*1)
-	CMPQ    160(AX), $0x0c
-	JE      rowsstored
-	VMOVUPS Z3, (SI)
-	CMPQ    160(AX), $0x0d
-	JE      rowsstored
-	VMOVUPS Z2, (DX)(BX*2)
-	CMPQ    160(AX), $0x0e
-	JE      rowsstored
-	VMOVUPS Z1, (DX)(BX*1)
-	CMPQ    160(AX), $0x0f
-	JE      rowsstored
-	VMOVUPS Z0, (DX)
+	ADDQ        $0x00000030, R8
+	ADDQ        $0x00000030, R9
+	ADDQ        $0x00000030, R10
+	ADDQ        $0x00000030, R11
+	ADDQ        $0x00000030, R12
+	ADDQ        $0x00000030, R13
+	ADDQ        $+576, R14
+	CMPQ        R14, 144(AX)
+	JNE         blocks
+	MOVQ        200(AX), R8
+	MOVQ        96(AX), R9
+	LEAQ        (R8)(R9*2), R10
+	ADDQ        R9, R10
+	LEAQ        (R10)(R9*2), R11
+	ADDQ        R9, R11
+	LEAQ        (R11)(R9*2), R12
+	ADDQ        R9, R12
+	LEAQ        (R12)(R9*2), R13
+	ADDQ        R9, R13
+	LEAQ        (R13)(R9*2), R14
+	ADDQ        R9, R14
+	VMOVUPS     Z15, (R14)
+	CMPQ        184(AX), $0x01
+	JE          rowsstored
+	VMOVUPS     Z14, (R13)(R9*2)
+	CMPQ        184(AX), $0x02
+	JE          rowsstored
+	VMOVUPS     Z13, (R13)(R9*1)
+	CMPQ        184(AX), $0x03
+	JE          rowsstored
+	VMOVUPS     Z12, (R13)
+	CMPQ        184(AX), $0x04
+	JE          rowsstored
+	VMOVUPS     Z11, (R12)(R9*2)
+	CMPQ        184(AX), $0x05
+	JE          rowsstored
+	VMOVUPS     Z10, (R12)(R9*1)
+	CMPQ        184(AX), $0x06
+	JE          rowsstored
+	VMOVUPS     Z9, (R12)
+	CMPQ        184(AX), $0x07
+	JE          rowsstored
+	VMOVUPS     Z8, (R11)(R9*2)
+	CMPQ        184(AX), $0x08
+	JE          rowsstored
+	VMOVUPS     Z7, (R11)(R9*1)
+	CMPQ        184(AX), $0x09
+	JE          rowsstored
+	VMOVUPS     Z6, (R11)
+	CMPQ        184(AX), $0x0a
+	JE          rowsstored
+	VMOVUPS     Z5, (R10)(R9*2)
+	CMPQ        184(AX), $0x0b
+	JE          rowsstored
+	VMOVUPS     Z4, (R10)(R9*1)
+	CMPQ        184(AX), $0x0c
+	JE          rowsstored
+	VMOVUPS     Z3, (R10)
+	CMPQ        184(AX), $0x0d
+	JE          rowsstored
+	VMOVUPS     Z2, (R8)(R9*2)
+	CMPQ        184(AX), $0x0e
+	JE          rowsstored
+	VMOVUPS     Z1, (R8)(R9*1)
+	CMPQ        184(AX), $0x0f
+	JE          rowsstored
+	VMOVUPS     Z0, (R8)
 
 rowsstored:
 	// Go on to the next rows.
-	MOVQ 88(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 168(AX)
-	MOVQ 96(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 176(AX)
-	SUBQ $0x10, 160(AX)
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
 	JG   rows
 
 	// Go on to the next blocks, whose sums begin with C.
@@ -11007,7 +11005,7 @@ rowsstored:
 	IMUL3Q $+48, DX, BX
 	ADDQ   BX, 112(AX)
 	MOVQ   $0x00000001, BX
-	MOVQ   BX, 152(AX)
+	MOVQ   BX, 176(AX)
 	IMUL3Q $+32, DX, BX
 	SUBQ   BX, 120(AX)
 	JNZ    chunk
@@ -11020,7 +11018,7 @@ rowsstored:
 	VZEROUPPER
 	RET
 
-DATA tilesInt8AVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00 \x00 \x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\x10\b\b\x00\x00\x00\x00\x00\x00\x00\x00"
+DATA tilesInt8AVX512<>+0(SB)/64, $"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00@\x00@\x00@\x00@\x00 \x00@\x00@\x00@\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x10\x10\x10\x10\b\b\b\x00\x00\x00\x00\x00\x00\x00\x00"
 GLOBL tilesInt8AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const80808080AVX512<>+0(SB)/64, $"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
@@ -11968,6 +11966,9 @@ TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $12672-113
 	MOVQ      ldc+24(FP), DX
 	SHLQ      $0x02, DX
 	MOVQ      DX, 96(AX)
+	LEAQ      (AX)(AX*1), DX
+	ADDQ      $+1664, DX
+	MOVQ      DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -11978,7 +11979,7 @@ lanes:
 	MOVQ    k+104(FP), DX
 	MOVQ    DX, 120(AX)
 	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 176(AX)
 
 chunk:
 	MOVQ    120(AX), DX
@@ -11987,8 +11988,6 @@ chunk:
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
-	LEAQ    2(DX), BX
-	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
 	LEAQ    2368(AX), SI
@@ -12038,57 +12037,126 @@ expand:
 	DECQ      DX
 	JNZ       expand
 	MOVQ      BX, 104(AX)
+	MOVQ      SI, 144(AX)
 	MOVQ      m+96(FP), DX
-	MOVQ      DX, 160(AX)
+	MOVQ      DX, 184(AX)
 	MOVQ      112(AX), DX
-	MOVQ      DX, 168(AX)
+	MOVQ      DX, 192(AX)
 	MOVQ      c_base+0(FP), DX
 	ADDQ      64(AX), DX
-	MOVQ      DX, 176(AX)
+	MOVQ      DX, 200(AX)
+	MOVQ      88(AX), DX
+	MOVQ      112(AX), BX
+	MOVQ      m+96(FP), SI
+	MOVQ      SI, 160(AX)
+	LEAQ      2368(AX), SI
+	LEAQ      320(AX), DI
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       first
+	IMULQ     DX, R8
+	SUBQ      R8, BX
 
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ      $+48, BX
+	ADDQ      $+640, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	LEAQ      2368(AX), SI
+	MOVQ      168(AX), BX
+	CMPQ      160(AX), $0x10
+	JLE       second
+	SUBQ      $0x10, 160(AX)
+	MOVQ      DX, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       secondrow
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+640, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        third
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	ADDQ       R8, BX
+	MOVQ       $0x00000010, R8
+	SUBQ       160(AX), R8
+	JLE        thirdrow
+	IMULQ      DX, R8
+	SUBQ       R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
 rows:
 	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, DX
-	SUBQ  160(AX), DX
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
 	JLE   whole
-	MOVQ  88(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 168(AX)
-	MOVQ  96(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 176(AX)
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
 
 whole:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	CMPQ    152(AX), $0x00
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
 	JE      zero
-	VMOVUPS (DX), Z0
-	VMOVUPS (DX)(BX*1), Z1
-	VMOVUPS (DX)(BX*2), Z2
-	VMOVUPS (SI), Z3
-	VMOVUPS (SI)(BX*1), Z4
-	VMOVUPS (SI)(BX*2), Z5
-	VMOVUPS (DI), Z6
-	VMOVUPS (DI)(BX*1), Z7
-	VMOVUPS (DI)(BX*2), Z8
-	VMOVUPS (R8), Z9
-	VMOVUPS (R8)(BX*1), Z10
-	VMOVUPS (R8)(BX*2), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS (R9)(BX*1), Z13
-	VMOVUPS (R9)(BX*2), Z14
-	VMOVUPS (R10), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
 	JMP     begin
 
 zero:
@@ -12110,282 +12178,193 @@ zero:
 	VXORPS Z15, Z15, Z15
 
 begin:
-	MOVQ    88(AX), DX
-	MOVQ    168(AX), BX
-	SUBQ    $+144, BX
-	LEAQ    (BX)(DX*2), SI
-	ADDQ    DX, SI
-	LEAQ    (SI)(DX*2), DI
-	ADDQ    DX, DI
-	LEAQ    (DI)(DX*2), R8
-	ADDQ    DX, R8
+	MOVQ    192(AX), R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    2368(AX), R11
-	XORQ    R12, R12
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    2368(AX), R14
 	PCALIGN $0x40
 
 blocks:
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn0stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 320(AX)(CX*1)
-
-turn0stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn0last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T6, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+640, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        ahead
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R15
+	SHLQ       $0x04, R15
+	ADDQ       R15, BX
+	MOVQ       $0x00000010, R15
+	SUBQ       160(AX), R15
+	JLE        aheadrow
+	IMULQ      DX, R15
+	SUBQ       R15, BX
 
-turn0last:
-	CMPQ             R12, $0x03
-	JL               turn0first
-	VMOVUPS          -1408(R11), Z16
-	VMOVUPS          -1344(R11), Z17
-	VCVTDQ2PS        1344(AX), Z18
-	VMULPS.BCST      32(BX), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z0
-	VFMADD231PS.BCST 36(BX), Z17, Z0
-	VCVTDQ2PS        1408(AX), Z18
-	VMULPS.BCST      32(BX)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z1
-	VFMADD231PS.BCST 36(BX)(DX*1), Z17, Z1
-	VCVTDQ2PS        1472(AX), Z18
-	VMULPS.BCST      32(BX)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z2
-	VFMADD231PS.BCST 36(BX)(DX*2), Z17, Z2
-	VCVTDQ2PS        1536(AX), Z18
-	VMULPS.BCST      32(SI), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z3
-	VFMADD231PS.BCST 36(SI), Z17, Z3
-	VCVTDQ2PS        1600(AX), Z18
-	VMULPS.BCST      32(SI)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z4
-	VFMADD231PS.BCST 36(SI)(DX*1), Z17, Z4
-	VCVTDQ2PS        1664(AX), Z18
-	VMULPS.BCST      32(SI)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z5
-	VFMADD231PS.BCST 36(SI)(DX*2), Z17, Z5
-	VCVTDQ2PS        1728(AX), Z18
-	VMULPS.BCST      32(DI), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z6
-	VFMADD231PS.BCST 36(DI), Z17, Z6
-	VCVTDQ2PS        1792(AX), Z18
-	VMULPS.BCST      32(DI)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z7
-	VFMADD231PS.BCST 36(DI)(DX*1), Z17, Z7
-	VCVTDQ2PS        1856(AX), Z18
-	VMULPS.BCST      32(DI)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z8
-	VFMADD231PS.BCST 36(DI)(DX*2), Z17, Z8
-	VCVTDQ2PS        1920(AX), Z18
+aheadrow:
+	MOVQ BX, 168(AX)
+
+ahead:
+	VMOVUPS          512(R14), Z16
+	VMOVUPS          576(R14), Z17
+	VCVTDQ2PS        (DI), Z18
 	VMULPS.BCST      32(R8), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z9
-	VFMADD231PS.BCST 36(R8), Z17, Z9
-	VCVTDQ2PS        1984(AX), Z18
-	VMULPS.BCST      32(R8)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z10
-	VFMADD231PS.BCST 36(R8)(DX*1), Z17, Z10
-	VCVTDQ2PS        2048(AX), Z18
-	VMULPS.BCST      32(R8)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z11
-	VFMADD231PS.BCST 36(R8)(DX*2), Z17, Z11
-	VCVTDQ2PS        2112(AX), Z18
-	VMULPS.BCST      32(R9), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z12
-	VFMADD231PS.BCST 36(R9), Z17, Z12
-	VCVTDQ2PS        2176(AX), Z18
-	VMULPS.BCST      32(R9)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z13
-	VFMADD231PS.BCST 36(R9)(DX*1), Z17, Z13
-	VCVTDQ2PS        2240(AX), Z18
-	VMULPS.BCST      32(R9)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z14
-	VFMADD231PS.BCST 36(R9)(DX*2), Z17, Z14
-	VCVTDQ2PS        2304(AX), Z18
-	VMULPS.BCST      32(R10), Z16, Z16
-	VFMADD231PS      Z18, Z16, Z15
-	VFMADD231PS.BCST 36(R10), Z17, Z15
-
-turn0first:
-	ADDQ       $0x00000030, BX
-	ADDQ       $0x00000030, SI
-	ADDQ       $0x00000030, DI
-	ADDQ       $0x00000030, R8
-	ADDQ       $0x00000030, R9
-	ADDQ       $0x00000030, R10
-	ADDQ       $+640, R11
-	CMPQ       R12, 144(AX)
-	JE         summed
-	LEAQ       1(R12), R12
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn1stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1344(AX)(CX*1)
-
-turn1stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn1last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x0b // TILELOADD (R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcd // TDPBSSD T7, T5, T1
-
-turn1last:
-	CMPQ             R12, $0x03
-	JL               turn1first
-	VMOVUPS          -1408(R11), Z16
-	VMOVUPS          -1344(R11), Z17
-	VCVTDQ2PS        320(AX), Z18
-	VMULPS.BCST      32(BX), Z16, Z19
 	VFMADD231PS      Z18, Z19, Z0
-	VFMADD231PS.BCST 36(BX), Z17, Z0
-	VCVTDQ2PS        384(AX), Z18
-	VMULPS.BCST      32(BX)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z1
-	VFMADD231PS.BCST 36(BX)(DX*1), Z17, Z1
-	VCVTDQ2PS        448(AX), Z18
-	VMULPS.BCST      32(BX)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z2
-	VFMADD231PS.BCST 36(BX)(DX*2), Z17, Z2
-	VCVTDQ2PS        512(AX), Z18
-	VMULPS.BCST      32(SI), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z3
-	VFMADD231PS.BCST 36(SI), Z17, Z3
-	VCVTDQ2PS        576(AX), Z18
-	VMULPS.BCST      32(SI)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z4
-	VFMADD231PS.BCST 36(SI)(DX*1), Z17, Z4
-	VCVTDQ2PS        640(AX), Z18
-	VMULPS.BCST      32(SI)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z5
-	VFMADD231PS.BCST 36(SI)(DX*2), Z17, Z5
-	VCVTDQ2PS        704(AX), Z18
-	VMULPS.BCST      32(DI), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z6
-	VFMADD231PS.BCST 36(DI), Z17, Z6
-	VCVTDQ2PS        768(AX), Z18
-	VMULPS.BCST      32(DI)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z7
-	VFMADD231PS.BCST 36(DI)(DX*1), Z17, Z7
-	VCVTDQ2PS        832(AX), Z18
-	VMULPS.BCST      32(DI)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z8
-	VFMADD231PS.BCST 36(DI)(DX*2), Z17, Z8
-	VCVTDQ2PS        896(AX), Z18
-	VMULPS.BCST      32(R8), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z9
-	VFMADD231PS.BCST 36(R8), Z17, Z9
-	VCVTDQ2PS        960(AX), Z18
+	VFMADD231PS.BCST 36(R8), Z17, Z0
+	VCVTDQ2PS        64(DI), Z18
 	VMULPS.BCST      32(R8)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z10
-	VFMADD231PS.BCST 36(R8)(DX*1), Z17, Z10
-	VCVTDQ2PS        1024(AX), Z18
+	VFMADD231PS      Z18, Z19, Z1
+	VFMADD231PS.BCST 36(R8)(DX*1), Z17, Z1
+	VCVTDQ2PS        128(DI), Z18
 	VMULPS.BCST      32(R8)(DX*2), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z11
-	VFMADD231PS.BCST 36(R8)(DX*2), Z17, Z11
-	VCVTDQ2PS        1088(AX), Z18
+	VFMADD231PS      Z18, Z19, Z2
+	VFMADD231PS.BCST 36(R8)(DX*2), Z17, Z2
+	VCVTDQ2PS        192(DI), Z18
 	VMULPS.BCST      32(R9), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z12
-	VFMADD231PS.BCST 36(R9), Z17, Z12
-	VCVTDQ2PS        1152(AX), Z18
+	VFMADD231PS      Z18, Z19, Z3
+	VFMADD231PS.BCST 36(R9), Z17, Z3
+	VCVTDQ2PS        256(DI), Z18
 	VMULPS.BCST      32(R9)(DX*1), Z16, Z19
-	VFMADD231PS      Z18, Z19, Z13
-	VFMADD231PS.BCST 36(R9)(DX*1), Z17, Z13
-	VCVTDQ2PS        1216(AX), Z18
+	VFMADD231PS      Z18, Z19, Z4
+	VFMADD231PS.BCST 36(R9)(DX*1), Z17, Z4
+	VCVTDQ2PS        320(DI), Z18
 	VMULPS.BCST      32(R9)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z5
+	VFMADD231PS.BCST 36(R9)(DX*2), Z17, Z5
+	VCVTDQ2PS        384(DI), Z18
+	VMULPS.BCST      32(R10), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z6
+	VFMADD231PS.BCST 36(R10), Z17, Z6
+	VCVTDQ2PS        448(DI), Z18
+	VMULPS.BCST      32(R10)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z7
+	VFMADD231PS.BCST 36(R10)(DX*1), Z17, Z7
+	VCVTDQ2PS        512(DI), Z18
+	VMULPS.BCST      32(R10)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z8
+	VFMADD231PS.BCST 36(R10)(DX*2), Z17, Z8
+	VCVTDQ2PS        576(DI), Z18
+	VMULPS.BCST      32(R11), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z9
+	VFMADD231PS.BCST 36(R11), Z17, Z9
+	VCVTDQ2PS        640(DI), Z18
+	VMULPS.BCST      32(R11)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z10
+	VFMADD231PS.BCST 36(R11)(DX*1), Z17, Z10
+	VCVTDQ2PS        704(DI), Z18
+	VMULPS.BCST      32(R11)(DX*2), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z11
+	VFMADD231PS.BCST 36(R11)(DX*2), Z17, Z11
+	VCVTDQ2PS        768(DI), Z18
+	VMULPS.BCST      32(R12), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z12
+	VFMADD231PS.BCST 36(R12), Z17, Z12
+	VCVTDQ2PS        832(DI), Z18
+	VMULPS.BCST      32(R12)(DX*1), Z16, Z19
+	VFMADD231PS      Z18, Z19, Z13
+	VFMADD231PS.BCST 36(R12)(DX*1), Z17, Z13
+	VCVTDQ2PS        896(DI), Z18
+	VMULPS.BCST      32(R12)(DX*2), Z16, Z19
 	VFMADD231PS      Z18, Z19, Z14
-	VFMADD231PS.BCST 36(R9)(DX*2), Z17, Z14
-	VCVTDQ2PS        1280(AX), Z18
-	VMULPS.BCST      32(R10), Z16, Z16
+	VFMADD231PS.BCST 36(R12)(DX*2), Z17, Z14
+	VCVTDQ2PS        960(DI), Z18
+	VMULPS.BCST      32(R13), Z16, Z16
 	VFMADD231PS      Z18, Z16, Z15
-	VFMADD231PS.BCST 36(R10), Z17, Z15
-
-turn1first:
-	ADDQ $0x00000030, BX
-	ADDQ $0x00000030, SI
-	ADDQ $0x00000030, DI
-	ADDQ $0x00000030, R8
-	ADDQ $0x00000030, R9
-	ADDQ $0x00000030, R10
-	ADDQ $+640, R11
-	CMPQ R12, 144(AX)
-	LEAQ 1(R12), R12
-	JNE  blocks
-
-summed:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	VMOVUPS Z15, (R10)
-	CMPQ    160(AX), $0x01
-	JE      rowsstored
-	VMOVUPS Z14, (R9)(BX*2)
-	CMPQ    160(AX), $0x02
-	JE      rowsstored
-	VMOVUPS Z13, (R9)(BX*1)
-	CMPQ    160(AX), $0x03
-	JE      rowsstored
-	VMOVUPS Z12, (R9)
-	CMPQ    160(AX), $0x04
-	JE      rowsstored
-	VMOVUPS Z11, (R8)(BX*2)
-	CMPQ    160(AX), $0x05
-	JE      rowsstored
-	VMOVUPS Z10, (R8)(BX*1)
-	CMPQ    160(AX), $0x06
-	JE      rowsstored
-	VMOVUPS Z9, (R8)
-	CMPQ    160(AX), $0x07
-	JE      rowsstored
-	VMOVUPS Z8, (DI)(BX*2)
-	CMPQ    160(AX), $0x08
-	JE      rowsstored
-	VMOVUPS Z7, (DI)(BX*1)
-	CMPQ    160(AX), $0x09
-	JE      rowsstored
-	VMOVUPS Z6, (DI)
-	CMPQ    160(AX), $0x0a
-	JE      rowsstored
-	VMOVUPS Z5, (SI)(BX*2)
-	CMPQ    160(AX), $0x0b
-	JE      rowsstored
-	VMOVUPS Z4, (SI)(BX*1)
-	CMPQ    160(AX), $0x0c
-	JE      rowsstored
-	VMOVUPS Z3, (SI)
-	CMPQ    160(AX), $0x0d
-	JE      rowsstored
-	VMOVUPS Z2, (DX)(BX*2)
-	CMPQ    160(AX), $0x0e
-	JE      rowsstored
-	VMOVUPS Z1, (DX)(BX*1)
-	CMPQ    160(AX), $0x0f
-	JE      rowsstored
-	VMOVUPS Z0, (DX)
+	VFMADD231PS.BCST 36(R13), Z17, Z15
+	ADDQ             $0x00000030, R8
+	ADDQ             $0x00000030, R9
+	ADDQ             $0x00000030, R10
+	ADDQ             $0x00000030, R11
+	ADDQ             $0x00000030, R12
+	ADDQ             $0x00000030, R13
+	ADDQ             $+640, R14
+	CMPQ             R14, 144(AX)
+	JNE              blocks
+	MOVQ             200(AX), R8
+	MOVQ             96(AX), R9
+	LEAQ             (R8)(R9*2), R10
+	ADDQ             R9, R10
+	LEAQ             (R10)(R9*2), R11
+	ADDQ             R9, R11
+	LEAQ             (R11)(R9*2), R12
+	ADDQ             R9, R12
+	LEAQ             (R12)(R9*2), R13
+	ADDQ             R9, R13
+	LEAQ             (R13)(R9*2), R14
+	ADDQ             R9, R14
+	VMOVUPS          Z15, (R14)
+	CMPQ             184(AX), $0x01
+	JE               rowsstored
+	VMOVUPS          Z14, (R13)(R9*2)
+	CMPQ             184(AX), $0x02
+	JE               rowsstored
+	VMOVUPS          Z13, (R13)(R9*1)
+	CMPQ             184(AX), $0x03
+	JE               rowsstored
+	VMOVUPS          Z12, (R13)
+	CMPQ             184(AX), $0x04
+	JE               rowsstored
+	VMOVUPS          Z11, (R12)(R9*2)
+	CMPQ             184(AX), $0x05
+	JE               rowsstored
+	VMOVUPS          Z10, (R12)(R9*1)
+	CMPQ             184(AX), $0x06
+	JE               rowsstored
+	VMOVUPS          Z9, (R12)
+	CMPQ             184(AX), $0x07
+	JE               rowsstored
+	VMOVUPS          Z8, (R11)(R9*2)
+	CMPQ             184(AX), $0x08
+	JE               rowsstored
+	VMOVUPS          Z7, (R11)(R9*1)
+	CMPQ             184(AX), $0x09
+	JE               rowsstored
+	VMOVUPS          Z6, (R11)
+	CMPQ             184(AX), $0x0a
+	JE               rowsstored
+	VMOVUPS          Z5, (R10)(R9*2)
+	CMPQ             184(AX), $0x0b
+	JE               rowsstored
+	VMOVUPS          Z4, (R10)(R9*1)
+	CMPQ             184(AX), $0x0c
+	JE               rowsstored
+	VMOVUPS          Z3, (R10)
+	CMPQ             184(AX), $0x0d
+	JE               rowsstored
+	VMOVUPS          Z2, (R8)(R9*2)
+	CMPQ             184(AX), $0x0e
+	JE               rowsstored
+	VMOVUPS          Z1, (R8)(R9*1)
+	CMPQ             184(AX), $0x0f
+	JE               rowsstored
+	VMOVUPS          Z0, (R8)
 
 rowsstored:
 	// Go on to the next rows.
-	MOVQ 88(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 168(AX)
-	MOVQ 96(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 176(AX)
-	SUBQ $0x10, 160(AX)
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
 	JG   rows
 
 	// Go on to the next blocks, whose sums begin with C.
@@ -12393,7 +12372,7 @@ rowsstored:
 	IMUL3Q $+48, DX, BX
 	ADDQ   BX, 112(AX)
 	MOVQ   $0x00000001, BX
-	MOVQ   BX, 152(AX)
+	MOVQ   BX, 176(AX)
 	IMUL3Q $+32, DX, BX
 	SUBQ   BX, 120(AX)
 	JNZ    chunk
@@ -16919,17 +16898,17 @@ TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $15744-113
 	XORQ      BX, BX
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+18, DX, BX
-	MOVL      $0x00000000, 184(AX)
-	MOVL      $0x00000000, 192(AX)
+	MOVL      $0x00000000, 208(AX)
+	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 	CMPQ      c_len+8(FP), $0x03
 	JE        known
 	IMUL3Q    $+22, DX, BX
-	MOVL      $0x10101010, 184(AX)
-	MOVL      $0x00000000, 192(AX)
+	MOVL      $0x10101010, 208(AX)
+	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000001, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 
 known:
 	VMOVDQU32 const4b400000AVX512<>+0(SB), Z0
@@ -16943,6 +16922,9 @@ known:
 	MOVQ      ldc+24(FP), DX
 	SHLQ      $0x02, DX
 	MOVQ      DX, 96(AX)
+	LEAQ      (AX)(AX*1), DX
+	ADDQ      $+1664, DX
+	MOVQ      DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -16953,7 +16935,7 @@ lanes:
 	MOVQ    k+104(FP), DX
 	MOVQ    DX, 120(AX)
 	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 176(AX)
 
 chunk:
 	MOVQ    120(AX), DX
@@ -16962,8 +16944,6 @@ chunk:
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
-	LEAQ    2(DX), BX
-	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
 	LEAQ    2368(AX), SI
@@ -17003,9 +16983,9 @@ passed:
 	VCVTDQ2PS    Z0, Z0
 	VMOVUPS      Z0, 768(SI)
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
-	VPBROADCASTD 184(AX), Z1
-	VPBROADCASTD 192(AX), Z2
-	MOVQ         200(AX), R8
+	VPBROADCASTD 208(AX), Z1
+	VPBROADCASTD 216(AX), Z2
+	MOVQ         224(AX), R8
 	LEAQ         (R11)(DI*4), R12
 	MOVQ         R11, R10
 	TESTQ        R8, R8
@@ -17035,66 +17015,137 @@ words:
 	ADDQ       DI, R10
 
 sameword:
-	ADDQ DI, R11
-	CMPQ R11, R12
-	JNE  words
-	ADDQ 80(AX), BX
-	ADDQ $+832, SI
-	DECQ DX
-	JNZ  expand
-	MOVQ BX, 104(AX)
-	MOVQ m+96(FP), DX
-	MOVQ DX, 160(AX)
-	MOVQ 112(AX), DX
-	MOVQ DX, 168(AX)
-	MOVQ c_base+0(FP), DX
-	ADDQ 64(AX), DX
-	MOVQ DX, 176(AX)
+	ADDQ  DI, R11
+	CMPQ  R11, R12
+	JNE   words
+	ADDQ  80(AX), BX
+	ADDQ  $+832, SI
+	DECQ  DX
+	JNZ   expand
+	MOVQ  BX, 104(AX)
+	MOVQ  SI, 144(AX)
+	MOVQ  m+96(FP), DX
+	MOVQ  DX, 184(AX)
+	MOVQ  112(AX), DX
+	MOVQ  DX, 192(AX)
+	MOVQ  c_base+0(FP), DX
+	ADDQ  64(AX), DX
+	MOVQ  DX, 200(AX)
+	MOVQ  88(AX), DX
+	MOVQ  112(AX), BX
+	MOVQ  m+96(FP), SI
+	MOVQ  SI, 160(AX)
+	LEAQ  2368(AX), SI
+	LEAQ  320(AX), DI
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   first
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	XORQ      R8, R8
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x00; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R8*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ      $+48, BX
+	ADDQ      $+832, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	LEAQ      2368(AX), SI
+	MOVQ      168(AX), BX
+	CMPQ      160(AX), $0x10
+	JLE       second
+	SUBQ      $0x10, 160(AX)
+	MOVQ      DX, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       secondrow
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	XORQ       R8, R8
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x00; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R8*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+832, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        third
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	ADDQ       R8, BX
+	MOVQ       $0x00000010, R8
+	SUBQ       160(AX), R8
+	JLE        thirdrow
+	IMULQ      DX, R8
+	SUBQ       R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
 rows:
 	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, DX
-	SUBQ  160(AX), DX
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
 	JLE   whole
-	MOVQ  88(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 168(AX)
-	MOVQ  96(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 176(AX)
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
 
 whole:
 	VXORPS  Z16, Z16, Z16
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	CMPQ    152(AX), $0x00
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
 	JE      zero
-	VMOVUPS (DX), Z0
-	VMOVUPS (DX)(BX*1), Z1
-	VMOVUPS (DX)(BX*2), Z2
-	VMOVUPS (SI), Z3
-	VMOVUPS (SI)(BX*1), Z4
-	VMOVUPS (SI)(BX*2), Z5
-	VMOVUPS (DI), Z6
-	VMOVUPS (DI)(BX*1), Z7
-	VMOVUPS (DI)(BX*2), Z8
-	VMOVUPS (R8), Z9
-	VMOVUPS (R8)(BX*1), Z10
-	VMOVUPS (R8)(BX*2), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS (R9)(BX*1), Z13
-	VMOVUPS (R9)(BX*2), Z14
-	VMOVUPS (R10), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
 	JMP     begin
 
 zero:
@@ -17116,418 +17167,261 @@ zero:
 	VXORPS Z15, Z15, Z15
 
 begin:
-	MOVQ    88(AX), DX
-	MOVQ    168(AX), BX
-	SUBQ    $+144, BX
-	LEAQ    (BX)(DX*2), SI
-	ADDQ    DX, SI
-	LEAQ    (SI)(DX*2), DI
-	ADDQ    DX, DI
-	LEAQ    (DI)(DX*2), R8
-	ADDQ    DX, R8
+	MOVQ    192(AX), R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    2368(AX), R11
-	XORQ    R12, R12
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    2368(AX), R14
 	PCALIGN $0x40
 
 blocks:
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn0stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 320(AX)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	XORQ       R15, R15
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x38; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R15*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+832, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	LEAQ       2368(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        ahead
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R15
+	SHLQ       $0x04, R15
+	ADDQ       R15, BX
+	MOVQ       $0x00000010, R15
+	SUBQ       160(AX), R15
+	JLE        aheadrow
+	IMULQ      DX, R15
+	SUBQ       R15, BX
 
-turn0stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn0last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xa4; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T4
-	XORQ      R13, R13
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x28; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R13*1), T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T6, T4, T0
+aheadrow:
+	MOVQ BX, 168(AX)
 
-turn0last:
-	CMPQ           R12, $0x03
-	JL             turn0first
-	VMOVUPS        -1984(R11), Z17
-	VMOVUPS        -1920(R11), Z18
-	VMOVUPS        -1856(R11), Z19
-	VMOVUPS        -1792(R11), Z20
-	VMOVUPS        -1728(R11), Z21
-	VMOVUPS        1344(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z0
-	VCVTDQ2PS.BCST 40(BX), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z0
-	VMOVUPS        1408(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z1
-	VCVTDQ2PS.BCST 40(BX)(DX*1), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z1
-	VMOVUPS        1472(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z2
-	VCVTDQ2PS.BCST 40(BX)(DX*2), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z2
-	VMOVUPS        1536(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z3
-	VCVTDQ2PS.BCST 40(SI), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z3
-	VMOVUPS        1600(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z4
-	VCVTDQ2PS.BCST 40(SI)(DX*1), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z4
-	VMOVUPS        1664(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z5
-	VCVTDQ2PS.BCST 40(SI)(DX*2), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z5
-	VMOVUPS        1728(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z6
-	VCVTDQ2PS.BCST 40(DI), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z6
-	VMOVUPS        1792(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z7
-	VCVTDQ2PS.BCST 40(DI)(DX*1), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z7
-	VMOVUPS        1856(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z8
-	VCVTDQ2PS.BCST 40(DI)(DX*2), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z8
-	VMOVUPS        1920(AX), Z22
+ahead:
+	VMOVUPS        512(R14), Z17
+	VMOVUPS        576(R14), Z18
+	VMOVUPS        640(R14), Z19
+	VMOVUPS        704(R14), Z20
+	VMOVUPS        768(R14), Z21
+	VMOVUPS        (DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R8), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z9
+	VFMADD231PS    Z22, Z23, Z0
 	VCVTDQ2PS.BCST 40(R8), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R8), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z9
-	VMOVUPS        1984(AX), Z22
+	VFMADD231PS    Z22, Z23, Z0
+	VMOVUPS        64(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R8)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z10
+	VFMADD231PS    Z22, Z23, Z1
 	VCVTDQ2PS.BCST 40(R8)(DX*1), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R8)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z10
-	VMOVUPS        2048(AX), Z22
+	VFMADD231PS    Z22, Z23, Z1
+	VMOVUPS        128(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R8)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z11
+	VFMADD231PS    Z22, Z23, Z2
 	VCVTDQ2PS.BCST 40(R8)(DX*2), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R8)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z11
-	VMOVUPS        2112(AX), Z22
+	VFMADD231PS    Z22, Z23, Z2
+	VMOVUPS        192(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R9), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z12
+	VFMADD231PS    Z22, Z23, Z3
 	VCVTDQ2PS.BCST 40(R9), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R9), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z12
-	VMOVUPS        2176(AX), Z22
+	VFMADD231PS    Z22, Z23, Z3
+	VMOVUPS        256(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R9)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z13
+	VFMADD231PS    Z22, Z23, Z4
 	VCVTDQ2PS.BCST 40(R9)(DX*1), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R9)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z13
-	VMOVUPS        2240(AX), Z22
+	VFMADD231PS    Z22, Z23, Z4
+	VMOVUPS        320(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
 	VMULPS.BCST    32(R9)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z14
+	VFMADD231PS    Z22, Z23, Z5
 	VCVTDQ2PS.BCST 40(R9)(DX*2), Z22
 	VFMADD213PS    Z16, Z21, Z22
 	VMULPS.BCST    32(R9)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z14
-	VMOVUPS        2304(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R10), Z17, Z17
-	VFMADD231PS    Z22, Z17, Z15
-	VCVTDQ2PS.BCST 40(R10), Z17
-	VFMADD213PS    Z16, Z21, Z17
-	VMULPS.BCST    32(R10), Z20, Z18
-	VFMADD231PS    Z17, Z18, Z15
-
-turn0first:
-	ADDQ       $0x00000030, BX
-	ADDQ       $0x00000030, SI
-	ADDQ       $0x00000030, DI
-	ADDQ       $0x00000030, R8
-	ADDQ       $0x00000030, R9
-	ADDQ       $0x00000030, R10
-	ADDQ       $+832, R11
-	CMPQ       R12, 144(AX)
-	JE         summed
-	LEAQ       1(R12), R12
-	LEAQ       -2(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn1stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1344(AX)(CX*1)
-
-turn1stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn1last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x13; BYTE $0x90; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 144(BX)(DX*1), T5
-	XORQ      R13, R13
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x8c; BYTE $0x28; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R13*1), T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x0b // TILELOADD (R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcd // TDPBSSD T7, T5, T1
-
-turn1last:
-	CMPQ           R12, $0x03
-	JL             turn1first
-	VMOVUPS        -1984(R11), Z17
-	VMOVUPS        -1920(R11), Z18
-	VMOVUPS        -1856(R11), Z19
-	VMOVUPS        -1792(R11), Z20
-	VMOVUPS        -1728(R11), Z21
-	VMOVUPS        320(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z0
-	VCVTDQ2PS.BCST 40(BX), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z0
-	VMOVUPS        384(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z1
-	VCVTDQ2PS.BCST 40(BX)(DX*1), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z1
-	VMOVUPS        448(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(BX)(DX*2), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z2
-	VCVTDQ2PS.BCST 40(BX)(DX*2), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(BX)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z2
-	VMOVUPS        512(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z3
-	VCVTDQ2PS.BCST 40(SI), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z3
-	VMOVUPS        576(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI)(DX*1), Z17, Z23
-	VFMADD231PS    Z22, Z23, Z4
-	VCVTDQ2PS.BCST 40(SI)(DX*1), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI)(DX*1), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z4
-	VMOVUPS        640(AX), Z22
-	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(SI)(DX*2), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z5
-	VCVTDQ2PS.BCST 40(SI)(DX*2), Z22
-	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(SI)(DX*2), Z20, Z23
-	VFMADD231PS    Z22, Z23, Z5
-	VMOVUPS        704(AX), Z22
+	VMOVUPS        384(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI), Z17, Z23
+	VMULPS.BCST    32(R10), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z6
-	VCVTDQ2PS.BCST 40(DI), Z22
+	VCVTDQ2PS.BCST 40(R10), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI), Z20, Z23
+	VMULPS.BCST    32(R10), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z6
-	VMOVUPS        768(AX), Z22
+	VMOVUPS        448(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI)(DX*1), Z17, Z23
+	VMULPS.BCST    32(R10)(DX*1), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z7
-	VCVTDQ2PS.BCST 40(DI)(DX*1), Z22
+	VCVTDQ2PS.BCST 40(R10)(DX*1), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI)(DX*1), Z20, Z23
+	VMULPS.BCST    32(R10)(DX*1), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z7
-	VMOVUPS        832(AX), Z22
+	VMOVUPS        512(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(DI)(DX*2), Z17, Z23
+	VMULPS.BCST    32(R10)(DX*2), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z8
-	VCVTDQ2PS.BCST 40(DI)(DX*2), Z22
+	VCVTDQ2PS.BCST 40(R10)(DX*2), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(DI)(DX*2), Z20, Z23
+	VMULPS.BCST    32(R10)(DX*2), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z8
-	VMOVUPS        896(AX), Z22
+	VMOVUPS        576(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R8), Z17, Z23
+	VMULPS.BCST    32(R11), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z9
-	VCVTDQ2PS.BCST 40(R8), Z22
+	VCVTDQ2PS.BCST 40(R11), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R8), Z20, Z23
+	VMULPS.BCST    32(R11), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z9
-	VMOVUPS        960(AX), Z22
+	VMOVUPS        640(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R8)(DX*1), Z17, Z23
+	VMULPS.BCST    32(R11)(DX*1), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z10
-	VCVTDQ2PS.BCST 40(R8)(DX*1), Z22
+	VCVTDQ2PS.BCST 40(R11)(DX*1), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R8)(DX*1), Z20, Z23
+	VMULPS.BCST    32(R11)(DX*1), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z10
-	VMOVUPS        1024(AX), Z22
+	VMOVUPS        704(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R8)(DX*2), Z17, Z23
+	VMULPS.BCST    32(R11)(DX*2), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z11
-	VCVTDQ2PS.BCST 40(R8)(DX*2), Z22
+	VCVTDQ2PS.BCST 40(R11)(DX*2), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R8)(DX*2), Z20, Z23
+	VMULPS.BCST    32(R11)(DX*2), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z11
-	VMOVUPS        1088(AX), Z22
+	VMOVUPS        768(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R9), Z17, Z23
+	VMULPS.BCST    32(R12), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z12
-	VCVTDQ2PS.BCST 40(R9), Z22
+	VCVTDQ2PS.BCST 40(R12), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R9), Z20, Z23
+	VMULPS.BCST    32(R12), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z12
-	VMOVUPS        1152(AX), Z22
+	VMOVUPS        832(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R9)(DX*1), Z17, Z23
+	VMULPS.BCST    32(R12)(DX*1), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z13
-	VCVTDQ2PS.BCST 40(R9)(DX*1), Z22
+	VCVTDQ2PS.BCST 40(R12)(DX*1), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R9)(DX*1), Z20, Z23
+	VMULPS.BCST    32(R12)(DX*1), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z13
-	VMOVUPS        1216(AX), Z22
+	VMOVUPS        896(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R9)(DX*2), Z17, Z23
+	VMULPS.BCST    32(R12)(DX*2), Z17, Z23
 	VFMADD231PS    Z22, Z23, Z14
-	VCVTDQ2PS.BCST 40(R9)(DX*2), Z22
+	VCVTDQ2PS.BCST 40(R12)(DX*2), Z22
 	VFMADD213PS    Z16, Z21, Z22
-	VMULPS.BCST    32(R9)(DX*2), Z20, Z23
+	VMULPS.BCST    32(R12)(DX*2), Z20, Z23
 	VFMADD231PS    Z22, Z23, Z14
-	VMOVUPS        1280(AX), Z22
+	VMOVUPS        960(DI), Z22
 	VFMADD213PS    Z19, Z18, Z22
-	VMULPS.BCST    32(R10), Z17, Z17
+	VMULPS.BCST    32(R13), Z17, Z17
 	VFMADD231PS    Z22, Z17, Z15
-	VCVTDQ2PS.BCST 40(R10), Z17
+	VCVTDQ2PS.BCST 40(R13), Z17
 	VFMADD213PS    Z16, Z21, Z17
-	VMULPS.BCST    32(R10), Z20, Z18
+	VMULPS.BCST    32(R13), Z20, Z18
 	VFMADD231PS    Z17, Z18, Z15
-
-turn1first:
-	ADDQ $0x00000030, BX
-	ADDQ $0x00000030, SI
-	ADDQ $0x00000030, DI
-	ADDQ $0x00000030, R8
-	ADDQ $0x00000030, R9
-	ADDQ $0x00000030, R10
-	ADDQ $+832, R11
-	CMPQ R12, 144(AX)
-	LEAQ 1(R12), R12
-	JNE  blocks
-
-summed:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	VMOVUPS Z15, (R10)
-	CMPQ    160(AX), $0x01
-	JE      rowsstored
-	VMOVUPS Z14, (R9)(BX*2)
-	CMPQ    160(AX), $0x02
-	JE      rowsstored
-	VMOVUPS Z13, (R9)(BX*1)
-	CMPQ    160(AX), $0x03
-	JE      rowsstored
-	VMOVUPS Z12, (R9)
-	CMPQ    160(AX), $0x04
-	JE      rowsstored
-	VMOVUPS Z11, (R8)(BX*2)
-	CMPQ    160(AX), $0x05
-	JE      rowsstored
-	VMOVUPS Z10, (R8)(BX*1)
-	CMPQ    160(AX), $0x06
-	JE      rowsstored
-	VMOVUPS Z9, (R8)
-	CMPQ    160(AX), $0x07
-	JE      rowsstored
-	VMOVUPS Z8, (DI)(BX*2)
-	CMPQ    160(AX), $0x08
-	JE      rowsstored
-	VMOVUPS Z7, (DI)(BX*1)
-	CMPQ    160(AX), $0x09
-	JE      rowsstored
-	VMOVUPS Z6, (DI)
-	CMPQ    160(AX), $0x0a
-	JE      rowsstored
-	VMOVUPS Z5, (SI)(BX*2)
-	CMPQ    160(AX), $0x0b
-	JE      rowsstored
-	VMOVUPS Z4, (SI)(BX*1)
-	CMPQ    160(AX), $0x0c
-	JE      rowsstored
-	VMOVUPS Z3, (SI)
-	CMPQ    160(AX), $0x0d
-	JE      rowsstored
-	VMOVUPS Z2, (DX)(BX*2)
-	CMPQ    160(AX), $0x0e
-	JE      rowsstored
-	VMOVUPS Z1, (DX)(BX*1)
-	CMPQ    160(AX), $0x0f
-	JE      rowsstored
-	VMOVUPS Z0, (DX)
+	ADDQ           $0x00000030, R8
+	ADDQ           $0x00000030, R9
+	ADDQ           $0x00000030, R10
+	ADDQ           $0x00000030, R11
+	ADDQ           $0x00000030, R12
+	ADDQ           $0x00000030, R13
+	ADDQ           $+832, R14
+	CMPQ           R14, 144(AX)
+	JNE            blocks
+	MOVQ           200(AX), R8
+	MOVQ           96(AX), R9
+	LEAQ           (R8)(R9*2), R10
+	ADDQ           R9, R10
+	LEAQ           (R10)(R9*2), R11
+	ADDQ           R9, R11
+	LEAQ           (R11)(R9*2), R12
+	ADDQ           R9, R12
+	LEAQ           (R12)(R9*2), R13
+	ADDQ           R9, R13
+	LEAQ           (R13)(R9*2), R14
+	ADDQ           R9, R14
+	VMOVUPS        Z15, (R14)
+	CMPQ           184(AX), $0x01
+	JE             rowsstored
+	VMOVUPS        Z14, (R13)(R9*2)
+	CMPQ           184(AX), $0x02
+	JE             rowsstored
+	VMOVUPS        Z13, (R13)(R9*1)
+	CMPQ           184(AX), $0x03
+	JE             rowsstored
+	VMOVUPS        Z12, (R13)
+	CMPQ           184(AX), $0x04
+	JE             rowsstored
+	VMOVUPS        Z11, (R12)(R9*2)
+	CMPQ           184(AX), $0x05
+	JE             rowsstored
+	VMOVUPS        Z10, (R12)(R9*1)
+	CMPQ           184(AX), $0x06
+	JE             rowsstored
+	VMOVUPS        Z9, (R12)
+	CMPQ           184(AX), $0x07
+	JE             rowsstored
+	VMOVUPS        Z8, (R11)(R9*2)
+	CMPQ           184(AX), $0x08
+	JE             rowsstored
+	VMOVUPS        Z7, (R11)(R9*1)
+	CMPQ           184(AX), $0x09
+	JE             rowsstored
+	VMOVUPS        Z6, (R11)
+	CMPQ           184(AX), $0x0a
+	JE             rowsstored
+	VMOVUPS        Z5, (R10)(R9*2)
+	CMPQ           184(AX), $0x0b
+	JE             rowsstored
+	VMOVUPS        Z4, (R10)(R9*1)
+	CMPQ           184(AX), $0x0c
+	JE             rowsstored
+	VMOVUPS        Z3, (R10)
+	CMPQ           184(AX), $0x0d
+	JE             rowsstored
+	VMOVUPS        Z2, (R8)(R9*2)
+	CMPQ           184(AX), $0x0e
+	JE             rowsstored
+	VMOVUPS        Z1, (R8)(R9*1)
+	CMPQ           184(AX), $0x0f
+	JE             rowsstored
+	VMOVUPS        Z0, (R8)
 
 rowsstored:
 	// Go on to the next rows.
-	MOVQ 88(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 168(AX)
-	MOVQ 96(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 176(AX)
-	SUBQ $0x10, 160(AX)
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
 	JG   rows
 
 	// Go on to the next blocks, whose sums begin with C.
@@ -17535,7 +17429,7 @@ rowsstored:
 	IMUL3Q $+48, DX, BX
 	ADDQ   BX, 112(AX)
 	MOVQ   $0x00000001, BX
-	MOVQ   BX, 152(AX)
+	MOVQ   BX, 176(AX)
 	IMUL3Q $+32, DX, BX
 	SUBQ   BX, 120(AX)
 	JNZ    chunk
@@ -17582,24 +17476,24 @@ TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $17280-113
 	XORQ      BX, BX
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+20, DX, BX
-	MOVL      $0x00000000, 184(AX)
-	MOVL      $0x00000000, 192(AX)
+	MOVL      $0x00000000, 208(AX)
+	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 	CMPQ      c_len+8(FP), $0x04
 	JE        known
 	IMUL3Q    $+24, DX, BX
-	MOVL      $0x10101010, 184(AX)
-	MOVL      $0x00000000, 192(AX)
+	MOVL      $0x10101010, 208(AX)
+	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000001, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 	CMPQ      c_len+8(FP), $0x06
 	JE        known
 	IMUL3Q    $+24, DX, BX
-	MOVL      $0x10101010, 184(AX)
-	MOVL      $0x00000000, 192(AX)
+	MOVL      $0x10101010, 208(AX)
+	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000001, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 
 known:
 	MOVQ BX, 80(AX)
@@ -17611,6 +17505,9 @@ known:
 	MOVQ ldc+24(FP), DX
 	SHLQ $0x02, DX
 	MOVQ DX, 96(AX)
+	LEAQ (AX)(AX*1), DX
+	ADDQ $+3712, DX
+	MOVQ DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -17621,7 +17518,7 @@ lanes:
 	MOVQ    k+104(FP), DX
 	MOVQ    DX, 120(AX)
 	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 176(AX)
 
 chunk:
 	MOVQ    120(AX), DX
@@ -17630,8 +17527,6 @@ chunk:
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
-	LEAQ    1(DX), BX
-	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
 	LEAQ    6464(AX), SI
@@ -17684,9 +17579,9 @@ widened:
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z3
 	VMOVDQU32    constffff0000AVX512<>+0(SB), Z4
-	VPBROADCASTD 184(AX), Z1
-	VPBROADCASTD 192(AX), Z2
-	MOVQ         200(AX), R8
+	VPBROADCASTD 208(AX), Z1
+	VPBROADCASTD 216(AX), Z2
+	MOVQ         224(AX), R8
 	LEAQ         (R11)(DI*4), R12
 	MOVQ         R11, R10
 	TESTQ        R8, R8
@@ -17722,66 +17617,151 @@ words:
 	ADDQ       DI, R10
 
 sameword:
-	ADDQ DI, R11
-	CMPQ R11, R12
-	JNE  words
-	ADDQ 80(AX), BX
-	ADDQ $+1344, SI
-	DECQ DX
-	JNZ  expand
-	MOVQ BX, 104(AX)
-	MOVQ m+96(FP), DX
-	MOVQ DX, 160(AX)
-	MOVQ 112(AX), DX
-	MOVQ DX, 168(AX)
-	MOVQ c_base+0(FP), DX
-	ADDQ 64(AX), DX
-	MOVQ DX, 176(AX)
+	ADDQ  DI, R11
+	CMPQ  R11, R12
+	JNE   words
+	ADDQ  80(AX), BX
+	ADDQ  $+1344, SI
+	DECQ  DX
+	JNZ   expand
+	MOVQ  BX, 104(AX)
+	MOVQ  SI, 144(AX)
+	MOVQ  m+96(FP), DX
+	MOVQ  DX, 184(AX)
+	MOVQ  112(AX), DX
+	MOVQ  DX, 192(AX)
+	MOVQ  c_base+0(FP), DX
+	ADDQ  64(AX), DX
+	MOVQ  DX, 200(AX)
+	MOVQ  88(AX), DX
+	MOVQ  112(AX), BX
+	MOVQ  m+96(FP), SI
+	MOVQ  SI, 160(AX)
+	LEAQ  6464(AX), SI
+	LEAQ  320(AX), DI
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   first
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	XORQ      R8, R8
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x06; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R8*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
+	ADDQ      $+48, BX
+	ADDQ      $+1344, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	LEAQ      6464(AX), SI
+	MOVQ      168(AX), BX
+	CMPQ      160(AX), $0x10
+	JLE       second
+	SUBQ      $0x10, 160(AX)
+	MOVQ      DX, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       secondrow
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	XORQ       R8, R8
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x06; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R8*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+1344, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	LEAQ       6464(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        third
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	ADDQ       R8, BX
+	MOVQ       $0x00000010, R8
+	SUBQ       160(AX), R8
+	JLE        thirdrow
+	IMULQ      DX, R8
+	SUBQ       R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
 rows:
 	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, DX
-	SUBQ  160(AX), DX
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
 	JLE   whole
-	MOVQ  88(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 168(AX)
-	MOVQ  96(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 176(AX)
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
 
 whole:
 	VXORPS  Z16, Z16, Z16
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	CMPQ    152(AX), $0x00
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
 	JE      zero
-	VMOVUPS (DX), Z0
-	VMOVUPS (DX)(BX*1), Z1
-	VMOVUPS (DX)(BX*2), Z2
-	VMOVUPS (SI), Z3
-	VMOVUPS (SI)(BX*1), Z4
-	VMOVUPS (SI)(BX*2), Z5
-	VMOVUPS (DI), Z6
-	VMOVUPS (DI)(BX*1), Z7
-	VMOVUPS (DI)(BX*2), Z8
-	VMOVUPS (R8), Z9
-	VMOVUPS (R8)(BX*1), Z10
-	VMOVUPS (R8)(BX*2), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS (R9)(BX*1), Z13
-	VMOVUPS (R9)(BX*2), Z14
-	VMOVUPS (R10), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
 	JMP     begin
 
 zero:
@@ -17803,496 +17783,300 @@ zero:
 	VXORPS Z15, Z15, Z15
 
 begin:
-	MOVQ    88(AX), DX
-	MOVQ    168(AX), BX
-	SUBQ    $+96, BX
-	LEAQ    (BX)(DX*2), SI
-	ADDQ    DX, SI
-	LEAQ    (SI)(DX*2), DI
-	ADDQ    DX, DI
-	LEAQ    (DI)(DX*2), R8
-	ADDQ    DX, R8
+	MOVQ    192(AX), R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    6464(AX), R11
-	XORQ    R12, R12
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    6464(AX), R14
 	PCALIGN $0x40
 
 blocks:
-	LEAQ       -1(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn0stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 320(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1344(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x08; BYTE $0x40; BYTE $0x09; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2368(AX)(CX*1)
-
-turn0stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn0last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x13; BYTE $0x60 // TILELOADD 96(BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	XORQ       R15, R15
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x3e; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R15*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T6, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcc // TDPBSSD T7, T4, T1
-	XORQ      R13, R13
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x2b; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(R11)(R13*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T6, T4, T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+1344, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	LEAQ       6464(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        ahead
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R15
+	SHLQ       $0x04, R15
+	ADDQ       R15, BX
+	MOVQ       $0x00000010, R15
+	SUBQ       160(AX), R15
+	JLE        aheadrow
+	IMULQ      DX, R15
+	SUBQ       R15, BX
 
-turn0last:
-	CMPQ        R12, $0x02
-	JL          turn0first
-	VMOVUPS     -1664(R11), Z17
-	VMOVUPS     -1600(R11), Z18
-	VMOVUPS     -1536(R11), Z19
-	VMOVUPS     -1472(R11), Z20
-	VCVTDQ2PS   4416(AX), Z21
+aheadrow:
+	MOVQ BX, 168(AX)
+
+ahead:
+	VMOVUPS     1024(R14), Z17
+	VMOVUPS     1088(R14), Z18
+	VMOVUPS     1152(R14), Z19
+	VMOVUPS     1216(R14), Z20
+	VCVTDQ2PS   1024(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3392(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX), Z17, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VPSUBD      5440(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX), Z20, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VCVTDQ2PS   4480(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3456(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VPSUBD      5504(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VCVTDQ2PS   4544(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3520(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VPSUBD      5568(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VCVTDQ2PS   4608(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3584(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI), Z17, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VPSUBD      5632(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI), Z20, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VCVTDQ2PS   4672(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3648(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VPSUBD      5696(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VCVTDQ2PS   4736(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3712(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z5
-	VPSUBD      5760(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z5
-	VCVTDQ2PS   4800(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3776(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI), Z17, Z22
-	VFMADD231PS Z21, Z22, Z6
-	VPSUBD      5824(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI), Z20, Z22
-	VFMADD231PS Z21, Z22, Z6
-	VCVTDQ2PS   4864(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3840(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z7
-	VPSUBD      5888(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z7
-	VCVTDQ2PS   4928(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3904(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z8
-	VPSUBD      5952(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z8
-	VCVTDQ2PS   4992(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   3968(AX), Z22
+	VCVTDQ2PS   (DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R8), Z17, Z22
-	VFMADD231PS Z21, Z22, Z9
-	VPSUBD      6016(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z0
+	VPSUBD      2048(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R8), Z20, Z22
-	VFMADD231PS Z21, Z22, Z9
-	VCVTDQ2PS   5056(AX), Z21
+	VFMADD231PS Z21, Z22, Z0
+	VCVTDQ2PS   1088(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4032(AX), Z22
+	VCVTDQ2PS   64(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R8)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z10
-	VPSUBD      6080(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z1
+	VPSUBD      2112(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R8)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z10
-	VCVTDQ2PS   5120(AX), Z21
+	VFMADD231PS Z21, Z22, Z1
+	VCVTDQ2PS   1152(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4096(AX), Z22
+	VCVTDQ2PS   128(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R8)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z11
-	VPSUBD      6144(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z2
+	VPSUBD      2176(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R8)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z11
-	VCVTDQ2PS   5184(AX), Z21
+	VFMADD231PS Z21, Z22, Z2
+	VCVTDQ2PS   1216(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4160(AX), Z22
+	VCVTDQ2PS   192(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R9), Z17, Z22
-	VFMADD231PS Z21, Z22, Z12
-	VPSUBD      6208(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z3
+	VPSUBD      2240(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R9), Z20, Z22
-	VFMADD231PS Z21, Z22, Z12
-	VCVTDQ2PS   5248(AX), Z21
+	VFMADD231PS Z21, Z22, Z3
+	VCVTDQ2PS   1280(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4224(AX), Z22
+	VCVTDQ2PS   256(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R9)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z13
-	VPSUBD      6272(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z4
+	VPSUBD      2304(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R9)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z13
-	VCVTDQ2PS   5312(AX), Z21
+	VFMADD231PS Z21, Z22, Z4
+	VCVTDQ2PS   1344(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4288(AX), Z22
+	VCVTDQ2PS   320(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
 	VMULPS.BCST 32(R9)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z14
-	VPSUBD      6336(AX), Z16, Z21
+	VFMADD231PS Z21, Z22, Z5
+	VPSUBD      2368(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
 	VMULPS.BCST 32(R9)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z14
-	VCVTDQ2PS   5376(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   4352(AX), Z19
-	VFMADD231PS Z18, Z19, Z21
-	VMULPS.BCST 32(R10), Z17, Z17
-	VFMADD231PS Z21, Z17, Z15
-	VPSUBD      6400(AX), Z16, Z17
-	VCVTDQ2PS   Z17, Z17
-	VMULPS.BCST 32(R10), Z20, Z18
-	VFMADD231PS Z17, Z18, Z15
-
-turn0first:
-	ADDQ       $0x00000030, BX
-	ADDQ       $0x00000030, SI
-	ADDQ       $0x00000030, DI
-	ADDQ       $0x00000030, R8
-	ADDQ       $0x00000030, R9
-	ADDQ       $0x00000030, R10
-	ADDQ       $+1344, R11
-	CMPQ       R12, 144(AX)
-	JE         summed
-	LEAQ       1(R12), R12
-	LEAQ       -1(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn1stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x0d; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 3392(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x11; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 4416(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x08; BYTE $0x40; BYTE $0x15; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 5440(AX)(CX*1)
-
-turn1stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn1last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x13; BYTE $0x60 // TILELOADD 96(BX)(DX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x0b // TILELOADD (R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xc5 // TDPBSSD T7, T5, T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcd // TDPBSSD T6, T5, T1
-	XORQ      R13, R13
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x2b; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(R11)(R13*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd5 // TDPBSSD T7, T5, T2
-
-turn1last:
-	CMPQ        R12, $0x02
-	JL          turn1first
-	VMOVUPS     -1664(R11), Z17
-	VMOVUPS     -1600(R11), Z18
-	VMOVUPS     -1536(R11), Z19
-	VMOVUPS     -1472(R11), Z20
-	VCVTDQ2PS   1344(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   320(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX), Z17, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VPSUBD      2368(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX), Z20, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VCVTDQ2PS   1408(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   384(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VPSUBD      2432(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VCVTDQ2PS   1472(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   448(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(BX)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VPSUBD      2496(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(BX)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VCVTDQ2PS   1536(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   512(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI), Z17, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VPSUBD      2560(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI), Z20, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VCVTDQ2PS   1600(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   576(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VPSUBD      2624(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VCVTDQ2PS   1664(AX), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   640(AX), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(SI)(DX*2), Z17, Z22
 	VFMADD231PS Z21, Z22, Z5
-	VPSUBD      2688(AX), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(SI)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z5
-	VCVTDQ2PS   1728(AX), Z21
+	VCVTDQ2PS   1408(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   704(AX), Z22
+	VCVTDQ2PS   384(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI), Z17, Z22
+	VMULPS.BCST 32(R10), Z17, Z22
 	VFMADD231PS Z21, Z22, Z6
-	VPSUBD      2752(AX), Z16, Z21
+	VPSUBD      2432(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI), Z20, Z22
+	VMULPS.BCST 32(R10), Z20, Z22
 	VFMADD231PS Z21, Z22, Z6
-	VCVTDQ2PS   1792(AX), Z21
+	VCVTDQ2PS   1472(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   768(AX), Z22
+	VCVTDQ2PS   448(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI)(DX*1), Z17, Z22
+	VMULPS.BCST 32(R10)(DX*1), Z17, Z22
 	VFMADD231PS Z21, Z22, Z7
-	VPSUBD      2816(AX), Z16, Z21
+	VPSUBD      2496(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI)(DX*1), Z20, Z22
+	VMULPS.BCST 32(R10)(DX*1), Z20, Z22
 	VFMADD231PS Z21, Z22, Z7
-	VCVTDQ2PS   1856(AX), Z21
+	VCVTDQ2PS   1536(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   832(AX), Z22
+	VCVTDQ2PS   512(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(DI)(DX*2), Z17, Z22
+	VMULPS.BCST 32(R10)(DX*2), Z17, Z22
 	VFMADD231PS Z21, Z22, Z8
-	VPSUBD      2880(AX), Z16, Z21
+	VPSUBD      2560(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(DI)(DX*2), Z20, Z22
+	VMULPS.BCST 32(R10)(DX*2), Z20, Z22
 	VFMADD231PS Z21, Z22, Z8
-	VCVTDQ2PS   1920(AX), Z21
+	VCVTDQ2PS   1600(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   896(AX), Z22
+	VCVTDQ2PS   576(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8), Z17, Z22
+	VMULPS.BCST 32(R11), Z17, Z22
 	VFMADD231PS Z21, Z22, Z9
-	VPSUBD      2944(AX), Z16, Z21
+	VPSUBD      2624(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8), Z20, Z22
+	VMULPS.BCST 32(R11), Z20, Z22
 	VFMADD231PS Z21, Z22, Z9
-	VCVTDQ2PS   1984(AX), Z21
+	VCVTDQ2PS   1664(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   960(AX), Z22
+	VCVTDQ2PS   640(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8)(DX*1), Z17, Z22
+	VMULPS.BCST 32(R11)(DX*1), Z17, Z22
 	VFMADD231PS Z21, Z22, Z10
-	VPSUBD      3008(AX), Z16, Z21
+	VPSUBD      2688(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8)(DX*1), Z20, Z22
+	VMULPS.BCST 32(R11)(DX*1), Z20, Z22
 	VFMADD231PS Z21, Z22, Z10
-	VCVTDQ2PS   2048(AX), Z21
+	VCVTDQ2PS   1728(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   1024(AX), Z22
+	VCVTDQ2PS   704(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8)(DX*2), Z17, Z22
+	VMULPS.BCST 32(R11)(DX*2), Z17, Z22
 	VFMADD231PS Z21, Z22, Z11
-	VPSUBD      3072(AX), Z16, Z21
+	VPSUBD      2752(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8)(DX*2), Z20, Z22
+	VMULPS.BCST 32(R11)(DX*2), Z20, Z22
 	VFMADD231PS Z21, Z22, Z11
-	VCVTDQ2PS   2112(AX), Z21
+	VCVTDQ2PS   1792(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   1088(AX), Z22
+	VCVTDQ2PS   768(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9), Z17, Z22
+	VMULPS.BCST 32(R12), Z17, Z22
 	VFMADD231PS Z21, Z22, Z12
-	VPSUBD      3136(AX), Z16, Z21
+	VPSUBD      2816(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9), Z20, Z22
+	VMULPS.BCST 32(R12), Z20, Z22
 	VFMADD231PS Z21, Z22, Z12
-	VCVTDQ2PS   2176(AX), Z21
+	VCVTDQ2PS   1856(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   1152(AX), Z22
+	VCVTDQ2PS   832(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9)(DX*1), Z17, Z22
+	VMULPS.BCST 32(R12)(DX*1), Z17, Z22
 	VFMADD231PS Z21, Z22, Z13
-	VPSUBD      3200(AX), Z16, Z21
+	VPSUBD      2880(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9)(DX*1), Z20, Z22
+	VMULPS.BCST 32(R12)(DX*1), Z20, Z22
 	VFMADD231PS Z21, Z22, Z13
-	VCVTDQ2PS   2240(AX), Z21
+	VCVTDQ2PS   1920(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   1216(AX), Z22
+	VCVTDQ2PS   896(DI), Z22
 	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9)(DX*2), Z17, Z22
+	VMULPS.BCST 32(R12)(DX*2), Z17, Z22
 	VFMADD231PS Z21, Z22, Z14
-	VPSUBD      3264(AX), Z16, Z21
+	VPSUBD      2944(DI), Z16, Z21
 	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9)(DX*2), Z20, Z22
+	VMULPS.BCST 32(R12)(DX*2), Z20, Z22
 	VFMADD231PS Z21, Z22, Z14
-	VCVTDQ2PS   2304(AX), Z21
+	VCVTDQ2PS   1984(DI), Z21
 	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   1280(AX), Z19
+	VCVTDQ2PS   960(DI), Z19
 	VFMADD231PS Z18, Z19, Z21
-	VMULPS.BCST 32(R10), Z17, Z17
+	VMULPS.BCST 32(R13), Z17, Z17
 	VFMADD231PS Z21, Z17, Z15
-	VPSUBD      3328(AX), Z16, Z17
+	VPSUBD      3008(DI), Z16, Z17
 	VCVTDQ2PS   Z17, Z17
-	VMULPS.BCST 32(R10), Z20, Z18
+	VMULPS.BCST 32(R13), Z20, Z18
 	VFMADD231PS Z17, Z18, Z15
-
-turn1first:
-	ADDQ $0x00000030, BX
-	ADDQ $0x00000030, SI
-	ADDQ $0x00000030, DI
-	ADDQ $0x00000030, R8
-	ADDQ $0x00000030, R9
-	ADDQ $0x00000030, R10
-	ADDQ $+1344, R11
-	CMPQ R12, 144(AX)
-	LEAQ 1(R12), R12
-	JNE  blocks
-
-summed:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	VMOVUPS Z15, (R10)
-	CMPQ    160(AX), $0x01
-	JE      rowsstored
-	VMOVUPS Z14, (R9)(BX*2)
-	CMPQ    160(AX), $0x02
-	JE      rowsstored
-	VMOVUPS Z13, (R9)(BX*1)
-	CMPQ    160(AX), $0x03
-	JE      rowsstored
-	VMOVUPS Z12, (R9)
-	CMPQ    160(AX), $0x04
-	JE      rowsstored
-	VMOVUPS Z11, (R8)(BX*2)
-	CMPQ    160(AX), $0x05
-	JE      rowsstored
-	VMOVUPS Z10, (R8)(BX*1)
-	CMPQ    160(AX), $0x06
-	JE      rowsstored
-	VMOVUPS Z9, (R8)
-	CMPQ    160(AX), $0x07
-	JE      rowsstored
-	VMOVUPS Z8, (DI)(BX*2)
-	CMPQ    160(AX), $0x08
-	JE      rowsstored
-	VMOVUPS Z7, (DI)(BX*1)
-	CMPQ    160(AX), $0x09
-	JE      rowsstored
-	VMOVUPS Z6, (DI)
-	CMPQ    160(AX), $0x0a
-	JE      rowsstored
-	VMOVUPS Z5, (SI)(BX*2)
-	CMPQ    160(AX), $0x0b
-	JE      rowsstored
-	VMOVUPS Z4, (SI)(BX*1)
-	CMPQ    160(AX), $0x0c
-	JE      rowsstored
-	VMOVUPS Z3, (SI)
-	CMPQ    160(AX), $0x0d
-	JE      rowsstored
-	VMOVUPS Z2, (DX)(BX*2)
-	CMPQ    160(AX), $0x0e
-	JE      rowsstored
-	VMOVUPS Z1, (DX)(BX*1)
-	CMPQ    160(AX), $0x0f
-	JE      rowsstored
-	VMOVUPS Z0, (DX)
+	ADDQ        $0x00000030, R8
+	ADDQ        $0x00000030, R9
+	ADDQ        $0x00000030, R10
+	ADDQ        $0x00000030, R11
+	ADDQ        $0x00000030, R12
+	ADDQ        $0x00000030, R13
+	ADDQ        $+1344, R14
+	CMPQ        R14, 144(AX)
+	JNE         blocks
+	MOVQ        200(AX), R8
+	MOVQ        96(AX), R9
+	LEAQ        (R8)(R9*2), R10
+	ADDQ        R9, R10
+	LEAQ        (R10)(R9*2), R11
+	ADDQ        R9, R11
+	LEAQ        (R11)(R9*2), R12
+	ADDQ        R9, R12
+	LEAQ        (R12)(R9*2), R13
+	ADDQ        R9, R13
+	LEAQ        (R13)(R9*2), R14
+	ADDQ        R9, R14
+	VMOVUPS     Z15, (R14)
+	CMPQ        184(AX), $0x01
+	JE          rowsstored
+	VMOVUPS     Z14, (R13)(R9*2)
+	CMPQ        184(AX), $0x02
+	JE          rowsstored
+	VMOVUPS     Z13, (R13)(R9*1)
+	CMPQ        184(AX), $0x03
+	JE          rowsstored
+	VMOVUPS     Z12, (R13)
+	CMPQ        184(AX), $0x04
+	JE          rowsstored
+	VMOVUPS     Z11, (R12)(R9*2)
+	CMPQ        184(AX), $0x05
+	JE          rowsstored
+	VMOVUPS     Z10, (R12)(R9*1)
+	CMPQ        184(AX), $0x06
+	JE          rowsstored
+	VMOVUPS     Z9, (R12)
+	CMPQ        184(AX), $0x07
+	JE          rowsstored
+	VMOVUPS     Z8, (R11)(R9*2)
+	CMPQ        184(AX), $0x08
+	JE          rowsstored
+	VMOVUPS     Z7, (R11)(R9*1)
+	CMPQ        184(AX), $0x09
+	JE          rowsstored
+	VMOVUPS     Z6, (R11)
+	CMPQ        184(AX), $0x0a
+	JE          rowsstored
+	VMOVUPS     Z5, (R10)(R9*2)
+	CMPQ        184(AX), $0x0b
+	JE          rowsstored
+	VMOVUPS     Z4, (R10)(R9*1)
+	CMPQ        184(AX), $0x0c
+	JE          rowsstored
+	VMOVUPS     Z3, (R10)
+	CMPQ        184(AX), $0x0d
+	JE          rowsstored
+	VMOVUPS     Z2, (R8)(R9*2)
+	CMPQ        184(AX), $0x0e
+	JE          rowsstored
+	VMOVUPS     Z1, (R8)(R9*1)
+	CMPQ        184(AX), $0x0f
+	JE          rowsstored
+	VMOVUPS     Z0, (R8)
 
 rowsstored:
 	// Go on to the next rows.
-	MOVQ 88(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 168(AX)
-	MOVQ 96(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 176(AX)
-	SUBQ $0x10, 160(AX)
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
 	JG   rows
 
 	// Go on to the next blocks, whose sums begin with C.
@@ -18300,7 +18084,7 @@ rowsstored:
 	IMUL3Q $+48, DX, BX
 	ADDQ   BX, 112(AX)
 	MOVQ   $0x00000001, BX
-	MOVQ   BX, 152(AX)
+	MOVQ   BX, 176(AX)
 	IMUL3Q $+32, DX, BX
 	SUBQ   BX, 120(AX)
 	JNZ    chunk
@@ -25894,24 +25678,24 @@ TEXT ·weightGemmInt8TilesX16AVX512(SB), $14208-113
 	XORQ      BX, BX
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+26, DX, BX
-	MOVL      $0x30303030, 184(AX)
-	MOVL      $0x20202020, 192(AX)
+	MOVL      $0x30303030, 208(AX)
+	MOVL      $0x20202020, 216(AX)
 	MOVQ      $0x00000002, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 	CMPQ      c_len+8(FP), $0x07
 	JE        known
 	IMUL3Q    $+40, DX, BX
-	MOVL      $0xf0f0f0f0, 184(AX)
-	MOVL      $0x80808080, 192(AX)
+	MOVL      $0xf0f0f0f0, 208(AX)
+	MOVL      $0x80808080, 216(AX)
 	MOVQ      $0x00000004, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 	CMPQ      c_len+8(FP), $0x0a
 	JE        known
 	IMUL3Q    $+28, DX, BX
-	MOVL      $0x10101010, 184(AX)
-	MOVL      $0x10101010, 192(AX)
+	MOVL      $0x10101010, 208(AX)
+	MOVL      $0x10101010, 216(AX)
 	MOVQ      $0x00000001, SI
-	MOVQ      SI, 200(AX)
+	MOVQ      SI, 224(AX)
 
 known:
 	MOVQ BX, 80(AX)
@@ -25923,6 +25707,9 @@ known:
 	MOVQ ldc+24(FP), DX
 	SHLQ $0x02, DX
 	MOVQ DX, 96(AX)
+	LEAQ (AX)(AX*1), DX
+	ADDQ $+2688, DX
+	MOVQ DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -25933,7 +25720,7 @@ lanes:
 	MOVQ    k+104(FP), DX
 	MOVQ    DX, 120(AX)
 	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 176(AX)
 
 chunk:
 	MOVQ    120(AX), DX
@@ -25942,8 +25729,6 @@ chunk:
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
-	LEAQ    1(DX), BX
-	MOVQ    BX, 144(AX)
 	MOVQ    104(AX), BX
 	MOVQ    72(AX), DI
 	LEAQ    4416(AX), SI
@@ -26003,9 +25788,9 @@ numbers:
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z3
 	VMOVDQU32    constffff0000AVX512<>+0(SB), Z4
-	VPBROADCASTD 184(AX), Z1
-	VPBROADCASTD 192(AX), Z2
-	MOVQ         200(AX), R8
+	VPBROADCASTD 208(AX), Z1
+	VPBROADCASTD 216(AX), Z2
+	MOVQ         224(AX), R8
 	LEAQ         (R11)(DI*4), R12
 	MOVQ         R11, R10
 	TESTQ        R8, R8
@@ -26041,66 +25826,142 @@ words:
 	ADDQ       DI, R10
 
 sameword:
-	ADDQ DI, R11
-	CMPQ R11, R12
-	JNE  words
-	ADDQ 80(AX), BX
-	ADDQ $+1216, SI
-	DECQ DX
-	JNZ  expand
-	MOVQ BX, 104(AX)
-	MOVQ m+96(FP), DX
-	MOVQ DX, 160(AX)
-	MOVQ 112(AX), DX
-	MOVQ DX, 168(AX)
-	MOVQ c_base+0(FP), DX
-	ADDQ 64(AX), DX
-	MOVQ DX, 176(AX)
+	ADDQ  DI, R11
+	CMPQ  R11, R12
+	JNE   words
+	ADDQ  80(AX), BX
+	ADDQ  $+1216, SI
+	DECQ  DX
+	JNZ   expand
+	MOVQ  BX, 104(AX)
+	MOVQ  SI, 144(AX)
+	MOVQ  m+96(FP), DX
+	MOVQ  DX, 184(AX)
+	MOVQ  112(AX), DX
+	MOVQ  DX, 192(AX)
+	MOVQ  c_base+0(FP), DX
+	ADDQ  64(AX), DX
+	MOVQ  DX, 200(AX)
+	MOVQ  88(AX), DX
+	MOVQ  112(AX), BX
+	MOVQ  m+96(FP), SI
+	MOVQ  SI, 160(AX)
+	LEAQ  4416(AX), SI
+	LEAQ  320(AX), DI
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   first
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
+	ADDQ      $+48, BX
+	ADDQ      $+1216, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	LEAQ      4416(AX), SI
+	MOVQ      168(AX), BX
+	CMPQ      160(AX), $0x10
+	JLE       second
+	SUBQ      $0x10, 160(AX)
+	MOVQ      DX, R8
+	SHLQ      $0x04, R8
+	ADDQ      R8, BX
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       secondrow
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+1216, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	LEAQ       4416(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        third
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R8
+	SHLQ       $0x04, R8
+	ADDQ       R8, BX
+	MOVQ       $0x00000010, R8
+	SUBQ       160(AX), R8
+	JLE        thirdrow
+	IMULQ      DX, R8
+	SUBQ       R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
 rows:
 	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, DX
-	SUBQ  160(AX), DX
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
 	JLE   whole
-	MOVQ  88(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 168(AX)
-	MOVQ  96(AX), BX
-	IMULQ DX, BX
-	SUBQ  BX, 176(AX)
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
 
 whole:
 	VXORPS  Z16, Z16, Z16
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	CMPQ    152(AX), $0x00
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
 	JE      zero
-	VMOVUPS (DX), Z0
-	VMOVUPS (DX)(BX*1), Z1
-	VMOVUPS (DX)(BX*2), Z2
-	VMOVUPS (SI), Z3
-	VMOVUPS (SI)(BX*1), Z4
-	VMOVUPS (SI)(BX*2), Z5
-	VMOVUPS (DI), Z6
-	VMOVUPS (DI)(BX*1), Z7
-	VMOVUPS (DI)(BX*2), Z8
-	VMOVUPS (R8), Z9
-	VMOVUPS (R8)(BX*1), Z10
-	VMOVUPS (R8)(BX*2), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS (R9)(BX*1), Z13
-	VMOVUPS (R9)(BX*2), Z14
-	VMOVUPS (R10), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
 	JMP     begin
 
 zero:
@@ -26122,356 +25983,230 @@ zero:
 	VXORPS Z15, Z15, Z15
 
 begin:
-	MOVQ    88(AX), DX
-	MOVQ    168(AX), BX
-	SUBQ    $+96, BX
-	LEAQ    (BX)(DX*2), SI
-	ADDQ    DX, SI
-	LEAQ    (SI)(DX*2), DI
-	ADDQ    DX, DI
-	LEAQ    (DI)(DX*2), R8
-	ADDQ    DX, R8
+	MOVQ    192(AX), R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
 	LEAQ    (R9)(DX*2), R10
 	ADDQ    DX, R10
-	LEAQ    4416(AX), R11
-	XORQ    R12, R12
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    4416(AX), R14
 	PCALIGN $0x40
 
 blocks:
-	LEAQ       -1(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn0stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 320(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1344(AX)(CX*1)
-
-turn0stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn0last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x13; BYTE $0x60 // TILELOADD 96(BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T6, T4, T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x0b; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xcc // TDPBSSD T7, T4, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	ADDQ       $+48, BX
+	ADDQ       $+1216, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	LEAQ       4416(AX), SI
+	MOVQ       168(AX), BX
+	CMPQ       160(AX), $0x10
+	JLE        ahead
+	SUBQ       $0x10, 160(AX)
+	MOVQ       DX, R15
+	SHLQ       $0x04, R15
+	ADDQ       R15, BX
+	MOVQ       $0x00000010, R15
+	SUBQ       160(AX), R15
+	JLE        aheadrow
+	IMULQ      DX, R15
+	SUBQ       R15, BX
 
-turn0last:
-	CMPQ        R12, $0x02
-	JL          turn0first
-	VMOVUPS     -1408(R11), Z17
-	VMOVUPS     -1344(R11), Z18
-	VMOVUPS     -1280(R11), Z19
-	VCVTDQ2PS   3392(AX), Z20
+aheadrow:
+	MOVQ BX, 168(AX)
+
+ahead:
+	VMOVUPS     1024(R14), Z17
+	VMOVUPS     1088(R14), Z18
+	VMOVUPS     1152(R14), Z19
+	VCVTDQ2PS   1024(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2368(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX), Z17, Z21
-	VFMADD231PS Z20, Z21, Z0
-	VCVTDQ2PS   3456(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2432(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z1
-	VCVTDQ2PS   3520(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2496(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z2
-	VCVTDQ2PS   3584(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2560(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI), Z17, Z21
-	VFMADD231PS Z20, Z21, Z3
-	VCVTDQ2PS   3648(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2624(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z4
-	VCVTDQ2PS   3712(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2688(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z5
-	VCVTDQ2PS   3776(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2752(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI), Z17, Z21
-	VFMADD231PS Z20, Z21, Z6
-	VCVTDQ2PS   3840(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2816(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z7
-	VCVTDQ2PS   3904(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2880(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z8
-	VCVTDQ2PS   3968(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   2944(AX), Z21
+	VCVTDQ2PS   (DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R8), Z17, Z21
-	VFMADD231PS Z20, Z21, Z9
-	VCVTDQ2PS   4032(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3008(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R8)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z10
-	VCVTDQ2PS   4096(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3072(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R8)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z11
-	VCVTDQ2PS   4160(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3136(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R9), Z17, Z21
-	VFMADD231PS Z20, Z21, Z12
-	VCVTDQ2PS   4224(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3200(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R9)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z13
-	VCVTDQ2PS   4288(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3264(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R9)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z14
-	VCVTDQ2PS   4352(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   3328(AX), Z19
-	VFMADD231PS Z18, Z19, Z20
-	VMULPS.BCST 32(R10), Z17, Z17
-	VFMADD231PS Z20, Z17, Z15
-
-turn0first:
-	ADDQ       $0x00000030, BX
-	ADDQ       $0x00000030, SI
-	ADDQ       $0x00000030, DI
-	ADDQ       $0x00000030, R8
-	ADDQ       $0x00000030, R9
-	ADDQ       $0x00000030, R10
-	ADDQ       $+1216, R11
-	CMPQ       R12, 144(AX)
-	JE         summed
-	LEAQ       1(R12), R12
-	LEAQ       -1(R12), R13
-	CMPQ       R13, 136(AX)
-	JAE        turn1stored
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x84; BYTE $0x08; BYTE $0x40; BYTE $0x09; BYTE $0x00; BYTE $0x00 // TILESTORED T0, 2368(AX)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x08; BYTE $0x40; BYTE $0x0d; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 3392(AX)(CX*1)
-
-turn1stored:
-	CMPQ      R12, 136(AX)
-	JGE       turn1last
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x13; BYTE $0x60 // TILELOADD 96(BX)(DX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x0b // TILELOADD (R11)(CX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xc5 // TDPBSSD T7, T5, T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0b; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(R11)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcd // TDPBSSD T6, T5, T1
-
-turn1last:
-	CMPQ        R12, $0x02
-	JL          turn1first
-	VMOVUPS     -1408(R11), Z17
-	VMOVUPS     -1344(R11), Z18
-	VMOVUPS     -1280(R11), Z19
-	VCVTDQ2PS   1344(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   320(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX), Z17, Z21
 	VFMADD231PS Z20, Z21, Z0
-	VCVTDQ2PS   1408(AX), Z20
+	VCVTDQ2PS   1088(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   384(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z1
-	VCVTDQ2PS   1472(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   448(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(BX)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z2
-	VCVTDQ2PS   1536(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   512(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI), Z17, Z21
-	VFMADD231PS Z20, Z21, Z3
-	VCVTDQ2PS   1600(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   576(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z4
-	VCVTDQ2PS   1664(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   640(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(SI)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z5
-	VCVTDQ2PS   1728(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   704(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI), Z17, Z21
-	VFMADD231PS Z20, Z21, Z6
-	VCVTDQ2PS   1792(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   768(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z7
-	VCVTDQ2PS   1856(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   832(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(DI)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z8
-	VCVTDQ2PS   1920(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   896(AX), Z21
-	VFMADD231PS Z18, Z21, Z20
-	VMULPS.BCST 32(R8), Z17, Z21
-	VFMADD231PS Z20, Z21, Z9
-	VCVTDQ2PS   1984(AX), Z20
-	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   960(AX), Z21
+	VCVTDQ2PS   64(DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R8)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z10
-	VCVTDQ2PS   2048(AX), Z20
+	VFMADD231PS Z20, Z21, Z1
+	VCVTDQ2PS   1152(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   1024(AX), Z21
+	VCVTDQ2PS   128(DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R8)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z11
-	VCVTDQ2PS   2112(AX), Z20
+	VFMADD231PS Z20, Z21, Z2
+	VCVTDQ2PS   1216(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   1088(AX), Z21
+	VCVTDQ2PS   192(DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R9), Z17, Z21
-	VFMADD231PS Z20, Z21, Z12
-	VCVTDQ2PS   2176(AX), Z20
+	VFMADD231PS Z20, Z21, Z3
+	VCVTDQ2PS   1280(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   1152(AX), Z21
+	VCVTDQ2PS   256(DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R9)(DX*1), Z17, Z21
-	VFMADD231PS Z20, Z21, Z13
-	VCVTDQ2PS   2240(AX), Z20
+	VFMADD231PS Z20, Z21, Z4
+	VCVTDQ2PS   1344(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   1216(AX), Z21
+	VCVTDQ2PS   320(DI), Z21
 	VFMADD231PS Z18, Z21, Z20
 	VMULPS.BCST 32(R9)(DX*2), Z17, Z21
-	VFMADD231PS Z20, Z21, Z14
-	VCVTDQ2PS   2304(AX), Z20
+	VFMADD231PS Z20, Z21, Z5
+	VCVTDQ2PS   1408(DI), Z20
 	VFMADD213PS Z16, Z19, Z20
-	VCVTDQ2PS   1280(AX), Z19
+	VCVTDQ2PS   384(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R10), Z17, Z21
+	VFMADD231PS Z20, Z21, Z6
+	VCVTDQ2PS   1472(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   448(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R10)(DX*1), Z17, Z21
+	VFMADD231PS Z20, Z21, Z7
+	VCVTDQ2PS   1536(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   512(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R10)(DX*2), Z17, Z21
+	VFMADD231PS Z20, Z21, Z8
+	VCVTDQ2PS   1600(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   576(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R11), Z17, Z21
+	VFMADD231PS Z20, Z21, Z9
+	VCVTDQ2PS   1664(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   640(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R11)(DX*1), Z17, Z21
+	VFMADD231PS Z20, Z21, Z10
+	VCVTDQ2PS   1728(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   704(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R11)(DX*2), Z17, Z21
+	VFMADD231PS Z20, Z21, Z11
+	VCVTDQ2PS   1792(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   768(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R12), Z17, Z21
+	VFMADD231PS Z20, Z21, Z12
+	VCVTDQ2PS   1856(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   832(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R12)(DX*1), Z17, Z21
+	VFMADD231PS Z20, Z21, Z13
+	VCVTDQ2PS   1920(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   896(DI), Z21
+	VFMADD231PS Z18, Z21, Z20
+	VMULPS.BCST 32(R12)(DX*2), Z17, Z21
+	VFMADD231PS Z20, Z21, Z14
+	VCVTDQ2PS   1984(DI), Z20
+	VFMADD213PS Z16, Z19, Z20
+	VCVTDQ2PS   960(DI), Z19
 	VFMADD231PS Z18, Z19, Z20
-	VMULPS.BCST 32(R10), Z17, Z17
+	VMULPS.BCST 32(R13), Z17, Z17
 	VFMADD231PS Z20, Z17, Z15
-
-turn1first:
-	ADDQ $0x00000030, BX
-	ADDQ $0x00000030, SI
-	ADDQ $0x00000030, DI
-	ADDQ $0x00000030, R8
-	ADDQ $0x00000030, R9
-	ADDQ $0x00000030, R10
-	ADDQ $+1216, R11
-	CMPQ R12, 144(AX)
-	LEAQ 1(R12), R12
-	JNE  blocks
-
-summed:
-	MOVQ    176(AX), DX
-	MOVQ    96(AX), BX
-	LEAQ    (DX)(BX*2), SI
-	ADDQ    BX, SI
-	LEAQ    (SI)(BX*2), DI
-	ADDQ    BX, DI
-	LEAQ    (DI)(BX*2), R8
-	ADDQ    BX, R8
-	LEAQ    (R8)(BX*2), R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(BX*2), R10
-	ADDQ    BX, R10
-	VMOVUPS Z15, (R10)
-	CMPQ    160(AX), $0x01
-	JE      rowsstored
-	VMOVUPS Z14, (R9)(BX*2)
-	CMPQ    160(AX), $0x02
-	JE      rowsstored
-	VMOVUPS Z13, (R9)(BX*1)
-	CMPQ    160(AX), $0x03
-	JE      rowsstored
-	VMOVUPS Z12, (R9)
-	CMPQ    160(AX), $0x04
-	JE      rowsstored
-	VMOVUPS Z11, (R8)(BX*2)
-	CMPQ    160(AX), $0x05
-	JE      rowsstored
-	VMOVUPS Z10, (R8)(BX*1)
-	CMPQ    160(AX), $0x06
-	JE      rowsstored
-	VMOVUPS Z9, (R8)
-	CMPQ    160(AX), $0x07
-	JE      rowsstored
-	VMOVUPS Z8, (DI)(BX*2)
-	CMPQ    160(AX), $0x08
-	JE      rowsstored
-	VMOVUPS Z7, (DI)(BX*1)
-	CMPQ    160(AX), $0x09
-	JE      rowsstored
-	VMOVUPS Z6, (DI)
-	CMPQ    160(AX), $0x0a
-	JE      rowsstored
-	VMOVUPS Z5, (SI)(BX*2)
-	CMPQ    160(AX), $0x0b
-	JE      rowsstored
-	VMOVUPS Z4, (SI)(BX*1)
-	CMPQ    160(AX), $0x0c
-	JE      rowsstored
-	VMOVUPS Z3, (SI)
-	CMPQ    160(AX), $0x0d
-	JE      rowsstored
-	VMOVUPS Z2, (DX)(BX*2)
-	CMPQ    160(AX), $0x0e
-	JE      rowsstored
-	VMOVUPS Z1, (DX)(BX*1)
-	CMPQ    160(AX), $0x0f
-	JE      rowsstored
-	VMOVUPS Z0, (DX)
+	ADDQ        $0x00000030, R8
+	ADDQ        $0x00000030, R9
+	ADDQ        $0x00000030, R10
+	ADDQ        $0x00000030, R11
+	ADDQ        $0x00000030, R12
+	ADDQ        $0x00000030, R13
+	ADDQ        $+1216, R14
+	CMPQ        R14, 144(AX)
+	JNE         blocks
+	MOVQ        200(AX), R8
+	MOVQ        96(AX), R9
+	LEAQ        (R8)(R9*2), R10
+	ADDQ        R9, R10
+	LEAQ        (R10)(R9*2), R11
+	ADDQ        R9, R11
+	LEAQ        (R11)(R9*2), R12
+	ADDQ        R9, R12
+	LEAQ        (R12)(R9*2), R13
+	ADDQ        R9, R13
+	LEAQ        (R13)(R9*2), R14
+	ADDQ        R9, R14
+	VMOVUPS     Z15, (R14)
+	CMPQ        184(AX), $0x01
+	JE          rowsstored
+	VMOVUPS     Z14, (R13)(R9*2)
+	CMPQ        184(AX), $0x02
+	JE          rowsstored
+	VMOVUPS     Z13, (R13)(R9*1)
+	CMPQ        184(AX), $0x03
+	JE          rowsstored
+	VMOVUPS     Z12, (R13)
+	CMPQ        184(AX), $0x04
+	JE          rowsstored
+	VMOVUPS     Z11, (R12)(R9*2)
+	CMPQ        184(AX), $0x05
+	JE          rowsstored
+	VMOVUPS     Z10, (R12)(R9*1)
+	CMPQ        184(AX), $0x06
+	JE          rowsstored
+	VMOVUPS     Z9, (R12)
+	CMPQ        184(AX), $0x07
+	JE          rowsstored
+	VMOVUPS     Z8, (R11)(R9*2)
+	CMPQ        184(AX), $0x08
+	JE          rowsstored
+	VMOVUPS     Z7, (R11)(R9*1)
+	CMPQ        184(AX), $0x09
+	JE          rowsstored
+	VMOVUPS     Z6, (R11)
+	CMPQ        184(AX), $0x0a
+	JE          rowsstored
+	VMOVUPS     Z5, (R10)(R9*2)
+	CMPQ        184(AX), $0x0b
+	JE          rowsstored
+	VMOVUPS     Z4, (R10)(R9*1)
+	CMPQ        184(AX), $0x0c
+	JE          rowsstored
+	VMOVUPS     Z3, (R10)
+	CMPQ        184(AX), $0x0d
+	JE          rowsstored
+	VMOVUPS     Z2, (R8)(R9*2)
+	CMPQ        184(AX), $0x0e
+	JE          rowsstored
+	VMOVUPS     Z1, (R8)(R9*1)
+	CMPQ        184(AX), $0x0f
+	JE          rowsstored
+	VMOVUPS     Z0, (R8)
 
 rowsstored:
 	// Go on to the next rows.
-	MOVQ 88(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 168(AX)
-	MOVQ 96(AX), DX
-	SHLQ $0x04, DX
-	ADDQ DX, 176(AX)
-	SUBQ $0x10, 160(AX)
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
 	JG   rows
 
 	// Go on to the next blocks, whose sums begin with C.
@@ -26479,7 +26214,7 @@ rowsstored:
 	IMUL3Q $+48, DX, BX
 	ADDQ   BX, 112(AX)
 	MOVQ   $0x00000001, BX
-	MOVQ   BX, 152(AX)
+	MOVQ   BX, 176(AX)
 	IMUL3Q $+32, DX, BX
 	SUBQ   BX, 120(AX)
 	JNZ    chunk
@@ -66766,52 +66501,48 @@ lanes1:
 	LEAQ    (R9)(BX*4), R10
 	VMOVAPS Z0, Z1
 	MOVQ    d+56(FP), R11
-	SUBQ    $0x04, R11
+	SUBQ    $0x00000004, R11
 	JL      lanes1fewer
 	PCALIGN $0x40
 
-lanes1four:
+lanes1some:
 	VMOVUPS      (DI), X2
 	VINSERTF32X4 $0x01, (R8), Z2, Z2
 	VINSERTF32X4 $0x02, (R9), Z2, Z2
 	VINSERTF32X4 $0x03, (R10), Z2, Z2
-	VMOVUPS      (DI)(BX*1), X4
-	VINSERTF32X4 $0x01, (R8)(BX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(BX*1), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(BX*1), Z4, Z4
-	VMOVUPS      (DI)(BX*2), X5
-	VINSERTF32X4 $0x01, (R8)(BX*2), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(BX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(BX*2), Z5, Z5
-	VMOVUPS      (DI)(SI*1), X6
-	VINSERTF32X4 $0x01, (R8)(SI*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(SI*1), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(SI*1), Z6, Z6
-	VUNPCKLPS    Z4, Z2, Z3
-	VUNPCKHPS    Z4, Z2, Z2
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z6
-	VUNPCKLPD    Z4, Z3, Z5
-	VUNPCKHPD    Z4, Z3, Z3
-	VUNPCKLPD    Z6, Z2, Z4
-	VUNPCKHPD    Z6, Z2, Z2
-	VMOVAPS      Z5, Z5
+	VMOVUPS      (DI)(BX*1), X3
+	VINSERTF32X4 $0x01, (R8)(BX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R9)(BX*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R10)(BX*1), Z3, Z3
+	VMOVUPS      (DI)(BX*2), X4
+	VINSERTF32X4 $0x01, (R8)(BX*2), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(BX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(BX*2), Z4, Z4
+	VMOVUPS      (DI)(SI*1), X5
+	VINSERTF32X4 $0x01, (R8)(SI*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(SI*1), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(SI*1), Z5, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
 	VMAXPS       Z1, Z5, Z1
-	VMOVAPS      Z3, Z3
 	VMAXPS       Z1, Z3, Z1
-	VMOVAPS      Z4, Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVAPS      Z2, Z2
+	VMAXPS       Z1, Z6, Z1
 	VMAXPS       Z1, Z2, Z1
 	ADDQ         $0x10, DI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          lanes1four
+	SUBQ         $0x00000004, R11
+	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x04, R11
+	ADDQ    $0x00000004, R11
 	TESTQ   R11, R11
 	JZ      lanes1rows
 	PCALIGN $0x40
@@ -66888,52 +66619,48 @@ single:
 	LEAQ    (R9)(BX*4), R10
 	VMOVAPS Z0, Z1
 	MOVQ    d+56(FP), R11
-	SUBQ    $0x04, R11
+	SUBQ    $0x00000004, R11
 	JL      onefewer
 	PCALIGN $0x40
 
-onefour:
+onesome:
 	VMOVUPS      (DI), X2
 	VINSERTF32X4 $0x01, (R8), Z2, Z2
 	VINSERTF32X4 $0x02, (R9), Z2, Z2
 	VINSERTF32X4 $0x03, (R10), Z2, Z2
-	VMOVUPS      (DI)(BX*1), X4
-	VINSERTF32X4 $0x01, (R8)(BX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(BX*1), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(BX*1), Z4, Z4
-	VMOVUPS      (DI)(BX*2), X5
-	VINSERTF32X4 $0x01, (R8)(BX*2), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(BX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(BX*2), Z5, Z5
-	VMOVUPS      (DI)(SI*1), X6
-	VINSERTF32X4 $0x01, (R8)(SI*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(SI*1), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(SI*1), Z6, Z6
-	VUNPCKLPS    Z4, Z2, Z3
-	VUNPCKHPS    Z4, Z2, Z2
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z6
-	VUNPCKLPD    Z4, Z3, Z5
-	VUNPCKHPD    Z4, Z3, Z3
-	VUNPCKLPD    Z6, Z2, Z4
-	VUNPCKHPD    Z6, Z2, Z2
-	VMOVAPS      Z5, Z5
+	VMOVUPS      (DI)(BX*1), X3
+	VINSERTF32X4 $0x01, (R8)(BX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R9)(BX*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R10)(BX*1), Z3, Z3
+	VMOVUPS      (DI)(BX*2), X4
+	VINSERTF32X4 $0x01, (R8)(BX*2), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(BX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(BX*2), Z4, Z4
+	VMOVUPS      (DI)(SI*1), X5
+	VINSERTF32X4 $0x01, (R8)(SI*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(SI*1), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(SI*1), Z5, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
 	VMAXPS       Z1, Z5, Z1
-	VMOVAPS      Z3, Z3
 	VMAXPS       Z1, Z3, Z1
-	VMOVAPS      Z4, Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVAPS      Z2, Z2
+	VMAXPS       Z1, Z6, Z1
 	VMAXPS       Z1, Z2, Z1
 	ADDQ         $0x10, DI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          onefour
+	SUBQ         $0x00000004, R11
+	JGE          onesome
 
 onefewer:
-	ADDQ    $0x04, R11
+	ADDQ    $0x00000004, R11
 	TESTQ   R11, R11
 	JZ      onerows
 	PCALIGN $0x40
@@ -67001,103 +66728,127 @@ lanes2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R11
-	SUBQ    $0x04, R11
+	SUBQ    $0x00000008, R11
 	JL      lanes2fewer
 	PCALIGN $0x40
 
-lanes2four:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (R8), Y2, Y2
-	VMOVUPS      (DI)(BX*1), X5
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y5, Y5
-	VMOVUPS      (DI)(BX*2), X7
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y7, Y7
-	VMOVUPS      (DI)(SI*1), X9
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y9, Y9
-	VUNPCKLPS    Y5, Y2, Y3
-	VUNPCKHPS    Y5, Y2, Y6
-	VUNPCKLPS    Y9, Y7, Y8
-	VUNPCKHPS    Y9, Y7, Y10
-	VUNPCKLPD    Y8, Y3, Y4
-	VUNPCKHPD    Y8, Y3, Y3
-	VUNPCKLPD    Y10, Y6, Y8
-	VUNPCKHPD    Y10, Y6, Y6
-	VMOVUPS      (R9), X11
-	VINSERTF32X4 $0x01, (R10), Y11, Y11
-	VMOVUPS      (R9)(BX*1), X12
-	VINSERTF32X4 $0x01, (R10)(BX*1), Y12, Y12
-	VMOVUPS      (R9)(BX*2), X13
-	VINSERTF32X4 $0x01, (R10)(BX*2), Y13, Y13
-	VMOVUPS      (R9)(SI*1), X14
-	VINSERTF32X4 $0x01, (R10)(SI*1), Y14, Y14
-	VUNPCKLPS    Y12, Y11, Y10
-	VUNPCKHPS    Y12, Y11, Y28
-	VUNPCKLPS    Y14, Y13, Y29
-	VUNPCKHPS    Y14, Y13, Y30
-	VUNPCKLPD    Y29, Y10, Y27
-	VUNPCKHPD    Y29, Y10, Y10
-	VUNPCKLPD    Y30, Y28, Y29
-	VUNPCKHPD    Y30, Y28, Y28
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y27, Y27
-	VCVTPS2PD    Y4, Z4
-	VCVTPS2PD    Y27, Z27
-	VADDPD       Z4, Z0, Z0
-	VADDPD       Z27, Z1, Z1
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y10, Y4
-	VCVTPS2PD    Y3, Z3
-	VCVTPS2PD    Y4, Z4
-	VADDPD       Z3, Z0, Z0
-	VADDPD       Z4, Z1, Z1
-	VMOVAPS      Y8, Y3
-	VMOVAPS      Y29, Y4
-	VCVTPS2PD    Y3, Z3
-	VCVTPS2PD    Y4, Z4
-	VADDPD       Z3, Z0, Z0
-	VADDPD       Z4, Z1, Z1
-	VMOVAPS      Y6, Y3
-	VMOVAPS      Y28, Y4
-	VCVTPS2PD    Y3, Z3
-	VCVTPS2PD    Y4, Z4
-	VADDPD       Z3, Z0, Z0
-	VADDPD       Z4, Z1, Z1
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          lanes2four
+lanes2some:
+	VCVTPS2PD   (DI), Z2
+	VCVTPS2PD   (DI)(BX*1), Z3
+	VPUNPCKLQDQ Z3, Z2, Z4
+	VPUNPCKHQDQ Z3, Z2, Z2
+	VCVTPS2PD   (DI)(BX*2), Z3
+	VCVTPS2PD   (DI)(SI*1), Z9
+	VPUNPCKLQDQ Z9, Z3, Z10
+	VPUNPCKHQDQ Z9, Z3, Z3
+	VCVTPS2PD   (R8), Z9
+	VCVTPS2PD   (R8)(BX*1), Z11
+	VPUNPCKLQDQ Z11, Z9, Z12
+	VPUNPCKHQDQ Z11, Z9, Z9
+	VCVTPS2PD   (R8)(BX*2), Z11
+	VCVTPS2PD   (R8)(SI*1), Z13
+	VPUNPCKLQDQ Z13, Z11, Z14
+	VPUNPCKHQDQ Z13, Z11, Z11
+	VSHUFF32X4  $0x44, Z10, Z4, Z13
+	VSHUFF32X4  $0x44, Z14, Z12, Z15
+	VSHUFF32X4  $0x88, Z15, Z13, Z16
+	VSHUFF32X4  $0xdd, Z15, Z13, Z13
+	VSHUFF32X4  $0xee, Z10, Z4, Z4
+	VSHUFF32X4  $0xee, Z14, Z12, Z10
+	VSHUFF32X4  $0x88, Z10, Z4, Z12
+	VSHUFF32X4  $0xdd, Z10, Z4, Z4
+	VSHUFF32X4  $0x44, Z3, Z2, Z10
+	VSHUFF32X4  $0x44, Z11, Z9, Z14
+	VSHUFF32X4  $0x88, Z14, Z10, Z15
+	VSHUFF32X4  $0xdd, Z14, Z10, Z10
+	VSHUFF32X4  $0xee, Z3, Z2, Z2
+	VSHUFF32X4  $0xee, Z11, Z9, Z3
+	VSHUFF32X4  $0x88, Z3, Z2, Z9
+	VSHUFF32X4  $0xdd, Z3, Z2, Z2
+	VCVTPS2PD   (R9), Z3
+	VCVTPS2PD   (R9)(BX*1), Z11
+	VPUNPCKLQDQ Z11, Z3, Z14
+	VPUNPCKHQDQ Z11, Z3, Z3
+	VCVTPS2PD   (R9)(BX*2), Z11
+	VCVTPS2PD   (R9)(SI*1), Z17
+	VPUNPCKLQDQ Z17, Z11, Z18
+	VPUNPCKHQDQ Z17, Z11, Z11
+	VCVTPS2PD   (R10), Z17
+	VCVTPS2PD   (R10)(BX*1), Z19
+	VPUNPCKLQDQ Z19, Z17, Z20
+	VPUNPCKHQDQ Z19, Z17, Z17
+	VCVTPS2PD   (R10)(BX*2), Z19
+	VCVTPS2PD   (R10)(SI*1), Z21
+	VPUNPCKLQDQ Z21, Z19, Z22
+	VPUNPCKHQDQ Z21, Z19, Z19
+	VSHUFF32X4  $0x44, Z18, Z14, Z21
+	VSHUFF32X4  $0x44, Z22, Z20, Z23
+	VSHUFF32X4  $0x88, Z23, Z21, Z24
+	VSHUFF32X4  $0xdd, Z23, Z21, Z21
+	VSHUFF32X4  $0xee, Z18, Z14, Z14
+	VSHUFF32X4  $0xee, Z22, Z20, Z18
+	VSHUFF32X4  $0x88, Z18, Z14, Z20
+	VSHUFF32X4  $0xdd, Z18, Z14, Z14
+	VSHUFF32X4  $0x44, Z11, Z3, Z18
+	VSHUFF32X4  $0x44, Z19, Z17, Z22
+	VSHUFF32X4  $0x88, Z22, Z18, Z23
+	VSHUFF32X4  $0xdd, Z22, Z18, Z18
+	VSHUFF32X4  $0xee, Z11, Z3, Z3
+	VSHUFF32X4  $0xee, Z19, Z17, Z11
+	VSHUFF32X4  $0x88, Z11, Z3, Z17
+	VSHUFF32X4  $0xdd, Z11, Z3, Z3
+	VADDPD      Z16, Z0, Z0
+	VADDPD      Z24, Z1, Z1
+	VADDPD      Z15, Z0, Z0
+	VADDPD      Z23, Z1, Z1
+	VADDPD      Z13, Z0, Z0
+	VADDPD      Z21, Z1, Z1
+	VADDPD      Z10, Z0, Z0
+	VADDPD      Z18, Z1, Z1
+	VADDPD      Z12, Z0, Z0
+	VADDPD      Z20, Z1, Z1
+	VADDPD      Z9, Z0, Z0
+	VADDPD      Z17, Z1, Z1
+	VADDPD      Z4, Z0, Z0
+	VADDPD      Z14, Z1, Z1
+	VADDPD      Z2, Z0, Z0
+	VADDPD      Z3, Z1, Z1
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	SUBQ        $0x00000008, R11
+	JGE         lanes2some
 
 lanes2fewer:
-	ADDQ    $0x04, R11
+	ADDQ    $0x00000008, R11
 	TESTQ   R11, R11
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (DI), X15
-	VINSERTPS    $0x10, (DI)(BX*1), X15, X15
-	VINSERTPS    $0x20, (DI)(BX*2), X15, X15
-	VINSERTPS    $0x30, (DI)(SI*1), X15, X15
+	VMOVSS       (DI), X5
+	VINSERTPS    $0x10, (DI)(BX*1), X5, X5
+	VINSERTPS    $0x20, (DI)(BX*2), X5, X5
+	VINSERTPS    $0x30, (DI)(SI*1), X5, X5
 	VMOVSS       (R8), X2
 	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y15, Y15
-	VMOVSS       (R9), X16
-	VINSERTPS    $0x10, (R9)(BX*1), X16, X16
-	VINSERTPS    $0x20, (R9)(BX*2), X16, X16
-	VINSERTPS    $0x30, (R9)(SI*1), X16, X16
+	VINSERTF32X4 $0x01, X2, Y5, Y5
+	VMOVSS       (R9), X6
+	VINSERTPS    $0x10, (R9)(BX*1), X6, X6
+	VINSERTPS    $0x20, (R9)(BX*2), X6, X6
+	VINSERTPS    $0x30, (R9)(SI*1), X6, X6
 	VMOVSS       (R10), X2
 	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y16, Y16
-	VCVTPS2PD    Y15, Z15
-	VCVTPS2PD    Y16, Z16
-	VADDPD       Z15, Z0, Z0
-	VADDPD       Z16, Z1, Z1
+	VINSERTF32X4 $0x01, X2, Y6, Y6
+	VCVTPS2PD    Y5, Z5
+	VCVTPS2PD    Y6, Z6
+	VADDPD       Z5, Z0, Z0
+	VADDPD       Z6, Z1, Z1
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67128,62 +66879,74 @@ lanes1:
 	LEAQ    (DI)(BX*4), R8
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
-	SUBQ    $0x04, R9
+	SUBQ    $0x00000008, R9
 	JL      lanes1fewer
 	PCALIGN $0x40
 
-lanes1four:
-	VMOVUPS      (DI), X17
-	VINSERTF32X4 $0x01, (R8), Y17, Y17
-	VMOVUPS      (DI)(BX*1), X18
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y18, Y18
-	VMOVUPS      (DI)(BX*2), X19
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y19, Y19
-	VMOVUPS      (DI)(SI*1), X20
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y20, Y20
-	VUNPCKLPS    Y18, Y17, Y1
-	VUNPCKHPS    Y18, Y17, Y3
-	VUNPCKLPS    Y20, Y19, Y4
-	VUNPCKHPS    Y20, Y19, Y5
-	VUNPCKLPD    Y4, Y1, Y2
-	VUNPCKHPD    Y4, Y1, Y1
-	VUNPCKLPD    Y5, Y3, Y4
-	VUNPCKHPD    Y5, Y3, Y3
-	VMOVAPS      Y2, Y2
-	VCVTPS2PD    Y2, Z2
-	VADDPD       Z2, Z0, Z0
-	VMOVAPS      Y1, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y4, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y3, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x04, R9
-	JGE          lanes1four
+lanes1some:
+	VCVTPS2PD   (DI), Z1
+	VCVTPS2PD   (DI)(BX*1), Z2
+	VPUNPCKLQDQ Z2, Z1, Z3
+	VPUNPCKHQDQ Z2, Z1, Z1
+	VCVTPS2PD   (DI)(BX*2), Z2
+	VCVTPS2PD   (DI)(SI*1), Z4
+	VPUNPCKLQDQ Z4, Z2, Z5
+	VPUNPCKHQDQ Z4, Z2, Z2
+	VCVTPS2PD   (R8), Z4
+	VCVTPS2PD   (R8)(BX*1), Z6
+	VPUNPCKLQDQ Z6, Z4, Z9
+	VPUNPCKHQDQ Z6, Z4, Z4
+	VCVTPS2PD   (R8)(BX*2), Z6
+	VCVTPS2PD   (R8)(SI*1), Z10
+	VPUNPCKLQDQ Z10, Z6, Z11
+	VPUNPCKHQDQ Z10, Z6, Z6
+	VSHUFF32X4  $0x44, Z5, Z3, Z10
+	VSHUFF32X4  $0x44, Z11, Z9, Z12
+	VSHUFF32X4  $0x88, Z12, Z10, Z13
+	VSHUFF32X4  $0xdd, Z12, Z10, Z10
+	VSHUFF32X4  $0xee, Z5, Z3, Z3
+	VSHUFF32X4  $0xee, Z11, Z9, Z5
+	VSHUFF32X4  $0x88, Z5, Z3, Z9
+	VSHUFF32X4  $0xdd, Z5, Z3, Z3
+	VSHUFF32X4  $0x44, Z2, Z1, Z5
+	VSHUFF32X4  $0x44, Z6, Z4, Z11
+	VSHUFF32X4  $0x88, Z11, Z5, Z12
+	VSHUFF32X4  $0xdd, Z11, Z5, Z5
+	VSHUFF32X4  $0xee, Z2, Z1, Z1
+	VSHUFF32X4  $0xee, Z6, Z4, Z2
+	VSHUFF32X4  $0x88, Z2, Z1, Z4
+	VSHUFF32X4  $0xdd, Z2, Z1, Z1
+	VADDPD      Z13, Z0, Z0
+	VADDPD      Z12, Z0, Z0
+	VADDPD      Z10, Z0, Z0
+	VADDPD      Z5, Z0, Z0
+	VADDPD      Z9, Z0, Z0
+	VADDPD      Z4, Z0, Z0
+	VADDPD      Z3, Z0, Z0
+	VADDPD      Z1, Z0, Z0
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	SUBQ        $0x00000008, R9
+	JGE         lanes1some
 
 lanes1fewer:
-	ADDQ    $0x04, R9
+	ADDQ    $0x00000008, R9
 	TESTQ   R9, R9
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (DI), X21
-	VINSERTPS    $0x10, (DI)(BX*1), X21, X21
-	VINSERTPS    $0x20, (DI)(BX*2), X21, X21
-	VINSERTPS    $0x30, (DI)(SI*1), X21, X21
+	VMOVSS       (DI), X7
+	VINSERTPS    $0x10, (DI)(BX*1), X7, X7
+	VINSERTPS    $0x20, (DI)(BX*2), X7, X7
+	VINSERTPS    $0x30, (DI)(SI*1), X7, X7
 	VMOVSS       (R8), X1
 	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y21, Y21
-	VCVTPS2PD    Y21, Z21
-	VADDPD       Z21, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y7, Y7
+	VCVTPS2PD    Y7, Z7
+	VADDPD       Z7, Z0, Z0
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
@@ -67228,62 +66991,74 @@ single:
 	LEAQ    (DI)(BX*4), R8
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
-	SUBQ    $0x04, R9
+	SUBQ    $0x00000008, R9
 	JL      onefewer
 	PCALIGN $0x40
 
-onefour:
-	VMOVUPS      (DI), X22
-	VINSERTF32X4 $0x01, (R8), Y22, Y22
-	VMOVUPS      (DI)(BX*1), X23
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y23, Y23
-	VMOVUPS      (DI)(BX*2), X24
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y24, Y24
-	VMOVUPS      (DI)(SI*1), X25
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y25, Y25
-	VUNPCKLPS    Y23, Y22, Y1
-	VUNPCKHPS    Y23, Y22, Y3
-	VUNPCKLPS    Y25, Y24, Y4
-	VUNPCKHPS    Y25, Y24, Y5
-	VUNPCKLPD    Y4, Y1, Y2
-	VUNPCKHPD    Y4, Y1, Y1
-	VUNPCKLPD    Y5, Y3, Y4
-	VUNPCKHPD    Y5, Y3, Y3
-	VMOVAPS      Y2, Y2
-	VCVTPS2PD    Y2, Z2
-	VADDPD       Z2, Z0, Z0
-	VMOVAPS      Y1, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y4, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y3, Y1
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x04, R9
-	JGE          onefour
+onesome:
+	VCVTPS2PD   (DI), Z1
+	VCVTPS2PD   (DI)(BX*1), Z2
+	VPUNPCKLQDQ Z2, Z1, Z3
+	VPUNPCKHQDQ Z2, Z1, Z1
+	VCVTPS2PD   (DI)(BX*2), Z2
+	VCVTPS2PD   (DI)(SI*1), Z4
+	VPUNPCKLQDQ Z4, Z2, Z5
+	VPUNPCKHQDQ Z4, Z2, Z2
+	VCVTPS2PD   (R8), Z4
+	VCVTPS2PD   (R8)(BX*1), Z6
+	VPUNPCKLQDQ Z6, Z4, Z7
+	VPUNPCKHQDQ Z6, Z4, Z4
+	VCVTPS2PD   (R8)(BX*2), Z6
+	VCVTPS2PD   (R8)(SI*1), Z9
+	VPUNPCKLQDQ Z9, Z6, Z10
+	VPUNPCKHQDQ Z9, Z6, Z6
+	VSHUFF32X4  $0x44, Z5, Z3, Z9
+	VSHUFF32X4  $0x44, Z10, Z7, Z11
+	VSHUFF32X4  $0x88, Z11, Z9, Z12
+	VSHUFF32X4  $0xdd, Z11, Z9, Z9
+	VSHUFF32X4  $0xee, Z5, Z3, Z3
+	VSHUFF32X4  $0xee, Z10, Z7, Z5
+	VSHUFF32X4  $0x88, Z5, Z3, Z7
+	VSHUFF32X4  $0xdd, Z5, Z3, Z3
+	VSHUFF32X4  $0x44, Z2, Z1, Z5
+	VSHUFF32X4  $0x44, Z6, Z4, Z10
+	VSHUFF32X4  $0x88, Z10, Z5, Z11
+	VSHUFF32X4  $0xdd, Z10, Z5, Z5
+	VSHUFF32X4  $0xee, Z2, Z1, Z1
+	VSHUFF32X4  $0xee, Z6, Z4, Z2
+	VSHUFF32X4  $0x88, Z2, Z1, Z4
+	VSHUFF32X4  $0xdd, Z2, Z1, Z1
+	VADDPD      Z12, Z0, Z0
+	VADDPD      Z11, Z0, Z0
+	VADDPD      Z9, Z0, Z0
+	VADDPD      Z5, Z0, Z0
+	VADDPD      Z7, Z0, Z0
+	VADDPD      Z4, Z0, Z0
+	VADDPD      Z3, Z0, Z0
+	VADDPD      Z1, Z0, Z0
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	SUBQ        $0x00000008, R9
+	JGE         onesome
 
 onefewer:
-	ADDQ    $0x04, R9
+	ADDQ    $0x00000008, R9
 	TESTQ   R9, R9
 	JZ      onerows
 	PCALIGN $0x40
 
 onerow:
-	VMOVSS       (DI), X26
-	VINSERTPS    $0x10, (DI)(BX*1), X26, X26
-	VINSERTPS    $0x20, (DI)(BX*2), X26, X26
-	VINSERTPS    $0x30, (DI)(SI*1), X26, X26
+	VMOVSS       (DI), X8
+	VINSERTPS    $0x10, (DI)(BX*1), X8, X8
+	VINSERTPS    $0x20, (DI)(BX*2), X8, X8
+	VINSERTPS    $0x30, (DI)(SI*1), X8, X8
 	VMOVSS       (R8), X1
 	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y26, Y26
-	VCVTPS2PD    Y26, Z26
-	VADDPD       Z26, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y8, Y8
+	VCVTPS2PD    Y8, Z8
+	VADDPD       Z8, Z0, Z0
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
@@ -67324,103 +67099,103 @@ lanes1:
 	LEAQ    (R10)(BX*4), R11
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+80(FP), R12
-	SUBQ    $0x04, R12
+	SUBQ    $0x00000008, R12
 	JL      lanes1fewer
 	PCALIGN $0x40
 
-lanes1four:
-	VMOVUPS      (R8), X1
-	VINSERTF32X4 $0x01, (R9), Y1, Y1
-	VMOVUPS      (R8)(BX*1), X4
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y4, Y4
-	VMOVUPS      (R8)(BX*2), X6
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y6, Y6
-	VMOVUPS      (R8)(SI*1), X8
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y8, Y8
-	VUNPCKLPS    Y4, Y1, Y2
-	VUNPCKHPS    Y4, Y1, Y5
-	VUNPCKLPS    Y8, Y6, Y7
-	VUNPCKHPS    Y8, Y6, Y9
-	VUNPCKLPD    Y7, Y2, Y3
-	VUNPCKHPD    Y7, Y2, Y2
-	VUNPCKLPD    Y9, Y5, Y7
-	VUNPCKHPD    Y9, Y5, Y5
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R11), Y10, Y10
-	VMOVUPS      (R10)(BX*1), X11
-	VINSERTF32X4 $0x01, (R11)(BX*1), Y11, Y11
-	VMOVUPS      (R10)(BX*2), X12
-	VINSERTF32X4 $0x01, (R11)(BX*2), Y12, Y12
-	VMOVUPS      (R10)(SI*1), X13
-	VINSERTF32X4 $0x01, (R11)(SI*1), Y13, Y13
-	VUNPCKLPS    Y11, Y10, Y9
-	VUNPCKHPS    Y11, Y10, Y27
-	VUNPCKLPS    Y13, Y12, Y28
-	VUNPCKHPS    Y13, Y12, Y29
-	VUNPCKLPD    Y28, Y9, Y26
-	VUNPCKHPD    Y28, Y9, Y9
-	VUNPCKLPD    Y29, Y27, Y28
-	VUNPCKHPD    Y29, Y27, Y27
-	VMOVAPS      Y3, Y3
-	VCVTPS2PD    Y3, Z3
-	VMOVAPS      Y26, Y26
-	VCVTPS2PD    Y26, Z26
-	VMULPD       Z26, Z3, Z3
-	VADDPD       Z3, Z0, Z0
-	VMOVAPS      Y2, Y2
-	VCVTPS2PD    Y2, Z2
-	VMOVAPS      Y9, Y3
-	VCVTPS2PD    Y3, Z3
-	VMULPD       Z3, Z2, Z2
-	VADDPD       Z2, Z0, Z0
-	VMOVAPS      Y7, Y2
-	VCVTPS2PD    Y2, Z2
-	VMOVAPS      Y28, Y3
-	VCVTPS2PD    Y3, Z3
-	VMULPD       Z3, Z2, Z2
-	VADDPD       Z2, Z0, Z0
-	VMOVAPS      Y5, Y2
-	VCVTPS2PD    Y2, Z2
-	VMOVAPS      Y27, Y3
-	VCVTPS2PD    Y3, Z3
-	VMULPD       Z3, Z2, Z2
-	VADDPD       Z2, Z0, Z0
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	SUBQ         $0x04, R12
-	JGE          lanes1four
+lanes1some:
+	VCVTPS2PD   (R8), Z1
+	VCVTPS2PD   (R10), Z2
+	VMULPD      Z2, Z1, Z1
+	VCVTPS2PD   (R8)(BX*1), Z2
+	VCVTPS2PD   (R10)(BX*1), Z3
+	VMULPD      Z3, Z2, Z2
+	VPUNPCKLQDQ Z2, Z1, Z3
+	VPUNPCKHQDQ Z2, Z1, Z1
+	VCVTPS2PD   (R8)(BX*2), Z2
+	VCVTPS2PD   (R10)(BX*2), Z8
+	VMULPD      Z8, Z2, Z2
+	VCVTPS2PD   (R8)(SI*1), Z8
+	VCVTPS2PD   (R10)(SI*1), Z9
+	VMULPD      Z9, Z8, Z8
+	VPUNPCKLQDQ Z8, Z2, Z9
+	VPUNPCKHQDQ Z8, Z2, Z2
+	VCVTPS2PD   (R9), Z8
+	VCVTPS2PD   (R11), Z10
+	VMULPD      Z10, Z8, Z8
+	VCVTPS2PD   (R9)(BX*1), Z10
+	VCVTPS2PD   (R11)(BX*1), Z11
+	VMULPD      Z11, Z10, Z10
+	VPUNPCKLQDQ Z10, Z8, Z11
+	VPUNPCKHQDQ Z10, Z8, Z8
+	VCVTPS2PD   (R9)(BX*2), Z10
+	VCVTPS2PD   (R11)(BX*2), Z12
+	VMULPD      Z12, Z10, Z10
+	VCVTPS2PD   (R9)(SI*1), Z12
+	VCVTPS2PD   (R11)(SI*1), Z13
+	VMULPD      Z13, Z12, Z12
+	VPUNPCKLQDQ Z12, Z10, Z13
+	VPUNPCKHQDQ Z12, Z10, Z10
+	VSHUFF32X4  $0x44, Z9, Z3, Z12
+	VSHUFF32X4  $0x44, Z13, Z11, Z14
+	VSHUFF32X4  $0x88, Z14, Z12, Z15
+	VSHUFF32X4  $0xdd, Z14, Z12, Z12
+	VSHUFF32X4  $0xee, Z9, Z3, Z3
+	VSHUFF32X4  $0xee, Z13, Z11, Z9
+	VSHUFF32X4  $0x88, Z9, Z3, Z11
+	VSHUFF32X4  $0xdd, Z9, Z3, Z3
+	VSHUFF32X4  $0x44, Z2, Z1, Z9
+	VSHUFF32X4  $0x44, Z10, Z8, Z13
+	VSHUFF32X4  $0x88, Z13, Z9, Z14
+	VSHUFF32X4  $0xdd, Z13, Z9, Z9
+	VSHUFF32X4  $0xee, Z2, Z1, Z1
+	VSHUFF32X4  $0xee, Z10, Z8, Z2
+	VSHUFF32X4  $0x88, Z2, Z1, Z8
+	VSHUFF32X4  $0xdd, Z2, Z1, Z1
+	VADDPD      Z15, Z0, Z0
+	VADDPD      Z14, Z0, Z0
+	VADDPD      Z12, Z0, Z0
+	VADDPD      Z9, Z0, Z0
+	VADDPD      Z11, Z0, Z0
+	VADDPD      Z8, Z0, Z0
+	VADDPD      Z3, Z0, Z0
+	VADDPD      Z1, Z0, Z0
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R11
+	SUBQ        $0x00000008, R12
+	JGE         lanes1some
 
 lanes1fewer:
-	ADDQ    $0x04, R12
+	ADDQ    $0x00000008, R12
 	TESTQ   R12, R12
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (R8), X14
-	VINSERTPS    $0x10, (R8)(BX*1), X14, X14
-	VINSERTPS    $0x20, (R8)(BX*2), X14, X14
-	VINSERTPS    $0x30, (R8)(SI*1), X14, X14
+	VMOVSS       (R8), X4
+	VINSERTPS    $0x10, (R8)(BX*1), X4, X4
+	VINSERTPS    $0x20, (R8)(BX*2), X4, X4
+	VINSERTPS    $0x30, (R8)(SI*1), X4, X4
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y14, Y14
-	VCVTPS2PD    Y14, Z14
-	VMOVSS       (R10), X15
-	VINSERTPS    $0x10, (R10)(BX*1), X15, X15
-	VINSERTPS    $0x20, (R10)(BX*2), X15, X15
-	VINSERTPS    $0x30, (R10)(SI*1), X15, X15
+	VINSERTF32X4 $0x01, X1, Y4, Y4
+	VCVTPS2PD    Y4, Z4
+	VMOVSS       (R10), X5
+	VINSERTPS    $0x10, (R10)(BX*1), X5, X5
+	VINSERTPS    $0x20, (R10)(BX*2), X5, X5
+	VINSERTPS    $0x30, (R10)(SI*1), X5, X5
 	VMOVSS       (R11), X1
 	VINSERTPS    $0x10, (R11)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R11)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R11)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y15, Y15
-	VCVTPS2PD    Y15, Z15
-	VMULPD       Z15, Z14, Z14
-	VADDPD       Z14, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y5, Y5
+	VCVTPS2PD    Y5, Z5
+	VMULPD       Z5, Z4, Z4
+	VADDPD       Z4, Z0, Z0
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
@@ -67473,103 +67248,103 @@ single:
 	LEAQ    (R10)(BX*4), R11
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+80(FP), R12
-	SUBQ    $0x04, R12
+	SUBQ    $0x00000008, R12
 	JL      onefewer
 	PCALIGN $0x40
 
-onefour:
-	VMOVUPS      (R8), X16
-	VINSERTF32X4 $0x01, (R9), Y16, Y16
-	VMOVUPS      (R8)(BX*1), X17
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y17, Y17
-	VMOVUPS      (R8)(BX*2), X18
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y18, Y18
-	VMOVUPS      (R8)(SI*1), X19
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y19, Y19
-	VUNPCKLPS    Y17, Y16, Y1
-	VUNPCKHPS    Y17, Y16, Y3
-	VUNPCKLPS    Y19, Y18, Y4
-	VUNPCKHPS    Y19, Y18, Y5
-	VUNPCKLPD    Y4, Y1, Y2
-	VUNPCKHPD    Y4, Y1, Y1
-	VUNPCKLPD    Y5, Y3, Y4
-	VUNPCKHPD    Y5, Y3, Y3
-	VMOVUPS      (R10), X20
-	VINSERTF32X4 $0x01, (R11), Y20, Y20
-	VMOVUPS      (R10)(BX*1), X21
-	VINSERTF32X4 $0x01, (R11)(BX*1), Y21, Y21
-	VMOVUPS      (R10)(BX*2), X22
-	VINSERTF32X4 $0x01, (R11)(BX*2), Y22, Y22
-	VMOVUPS      (R10)(SI*1), X23
-	VINSERTF32X4 $0x01, (R11)(SI*1), Y23, Y23
-	VUNPCKLPS    Y21, Y20, Y5
-	VUNPCKHPS    Y21, Y20, Y7
-	VUNPCKLPS    Y23, Y22, Y8
-	VUNPCKHPS    Y23, Y22, Y9
-	VUNPCKLPD    Y8, Y5, Y6
-	VUNPCKHPD    Y8, Y5, Y5
-	VUNPCKLPD    Y9, Y7, Y8
-	VUNPCKHPD    Y9, Y7, Y7
-	VMOVAPS      Y2, Y2
-	VCVTPS2PD    Y2, Z2
-	VMOVAPS      Y6, Y6
-	VCVTPS2PD    Y6, Z6
-	VMULPD       Z6, Z2, Z2
-	VADDPD       Z2, Z0, Z0
-	VMOVAPS      Y1, Y1
-	VCVTPS2PD    Y1, Z1
-	VMOVAPS      Y5, Y2
-	VCVTPS2PD    Y2, Z2
-	VMULPD       Z2, Z1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y4, Y1
-	VCVTPS2PD    Y1, Z1
-	VMOVAPS      Y8, Y2
-	VCVTPS2PD    Y2, Z2
-	VMULPD       Z2, Z1, Z1
-	VADDPD       Z1, Z0, Z0
-	VMOVAPS      Y3, Y1
-	VCVTPS2PD    Y1, Z1
-	VMOVAPS      Y7, Y2
-	VCVTPS2PD    Y2, Z2
-	VMULPD       Z2, Z1, Z1
-	VADDPD       Z1, Z0, Z0
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	SUBQ         $0x04, R12
-	JGE          onefour
+onesome:
+	VCVTPS2PD   (R8), Z1
+	VCVTPS2PD   (R10), Z2
+	VMULPD      Z2, Z1, Z1
+	VCVTPS2PD   (R8)(BX*1), Z2
+	VCVTPS2PD   (R10)(BX*1), Z3
+	VMULPD      Z3, Z2, Z2
+	VPUNPCKLQDQ Z2, Z1, Z3
+	VPUNPCKHQDQ Z2, Z1, Z1
+	VCVTPS2PD   (R8)(BX*2), Z2
+	VCVTPS2PD   (R10)(BX*2), Z4
+	VMULPD      Z4, Z2, Z2
+	VCVTPS2PD   (R8)(SI*1), Z4
+	VCVTPS2PD   (R10)(SI*1), Z5
+	VMULPD      Z5, Z4, Z4
+	VPUNPCKLQDQ Z4, Z2, Z5
+	VPUNPCKHQDQ Z4, Z2, Z2
+	VCVTPS2PD   (R9), Z4
+	VCVTPS2PD   (R11), Z8
+	VMULPD      Z8, Z4, Z4
+	VCVTPS2PD   (R9)(BX*1), Z8
+	VCVTPS2PD   (R11)(BX*1), Z9
+	VMULPD      Z9, Z8, Z8
+	VPUNPCKLQDQ Z8, Z4, Z9
+	VPUNPCKHQDQ Z8, Z4, Z4
+	VCVTPS2PD   (R9)(BX*2), Z8
+	VCVTPS2PD   (R11)(BX*2), Z10
+	VMULPD      Z10, Z8, Z8
+	VCVTPS2PD   (R9)(SI*1), Z10
+	VCVTPS2PD   (R11)(SI*1), Z11
+	VMULPD      Z11, Z10, Z10
+	VPUNPCKLQDQ Z10, Z8, Z11
+	VPUNPCKHQDQ Z10, Z8, Z8
+	VSHUFF32X4  $0x44, Z5, Z3, Z10
+	VSHUFF32X4  $0x44, Z11, Z9, Z12
+	VSHUFF32X4  $0x88, Z12, Z10, Z13
+	VSHUFF32X4  $0xdd, Z12, Z10, Z10
+	VSHUFF32X4  $0xee, Z5, Z3, Z3
+	VSHUFF32X4  $0xee, Z11, Z9, Z5
+	VSHUFF32X4  $0x88, Z5, Z3, Z9
+	VSHUFF32X4  $0xdd, Z5, Z3, Z3
+	VSHUFF32X4  $0x44, Z2, Z1, Z5
+	VSHUFF32X4  $0x44, Z8, Z4, Z11
+	VSHUFF32X4  $0x88, Z11, Z5, Z12
+	VSHUFF32X4  $0xdd, Z11, Z5, Z5
+	VSHUFF32X4  $0xee, Z2, Z1, Z1
+	VSHUFF32X4  $0xee, Z8, Z4, Z2
+	VSHUFF32X4  $0x88, Z2, Z1, Z4
+	VSHUFF32X4  $0xdd, Z2, Z1, Z1
+	VADDPD      Z13, Z0, Z0
+	VADDPD      Z12, Z0, Z0
+	VADDPD      Z10, Z0, Z0
+	VADDPD      Z5, Z0, Z0
+	VADDPD      Z9, Z0, Z0
+	VADDPD      Z4, Z0, Z0
+	VADDPD      Z3, Z0, Z0
+	VADDPD      Z1, Z0, Z0
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R11
+	SUBQ        $0x00000008, R12
+	JGE         onesome
 
 onefewer:
-	ADDQ    $0x04, R12
+	ADDQ    $0x00000008, R12
 	TESTQ   R12, R12
 	JZ      onerows
 	PCALIGN $0x40
 
 onerow:
-	VMOVSS       (R8), X24
-	VINSERTPS    $0x10, (R8)(BX*1), X24, X24
-	VINSERTPS    $0x20, (R8)(BX*2), X24, X24
-	VINSERTPS    $0x30, (R8)(SI*1), X24, X24
+	VMOVSS       (R8), X6
+	VINSERTPS    $0x10, (R8)(BX*1), X6, X6
+	VINSERTPS    $0x20, (R8)(BX*2), X6, X6
+	VINSERTPS    $0x30, (R8)(SI*1), X6, X6
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y24, Y24
-	VCVTPS2PD    Y24, Z24
-	VMOVSS       (R10), X25
-	VINSERTPS    $0x10, (R10)(BX*1), X25, X25
-	VINSERTPS    $0x20, (R10)(BX*2), X25, X25
-	VINSERTPS    $0x30, (R10)(SI*1), X25, X25
+	VINSERTF32X4 $0x01, X1, Y6, Y6
+	VCVTPS2PD    Y6, Z6
+	VMOVSS       (R10), X7
+	VINSERTPS    $0x10, (R10)(BX*1), X7, X7
+	VINSERTPS    $0x20, (R10)(BX*2), X7, X7
+	VINSERTPS    $0x30, (R10)(SI*1), X7, X7
 	VMOVSS       (R11), X1
 	VINSERTPS    $0x10, (R11)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R11)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R11)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y25, Y25
-	VCVTPS2PD    Y25, Z25
-	VMULPD       Z25, Z24, Z24
-	VADDPD       Z24, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y7, Y7
+	VCVTPS2PD    Y7, Z7
+	VMULPD       Z7, Z6, Z6
+	VADDPD       Z6, Z0, Z0
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
@@ -67616,122 +67391,162 @@ lanes2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R12
-	SUBQ    $0x04, R12
+	SUBQ    $0x00000008, R12
 	JL      lanes2fewer
 	PCALIGN $0x40
 
-lanes2four:
-	VMOVUPS      (R8), X2
-	VINSERTF32X4 $0x01, (R9), Y2, Y2
-	VMOVUPS      (R8)(BX*1), X5
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y5, Y5
-	VMOVUPS      (R8)(BX*2), X7
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y7, Y7
-	VMOVUPS      (R8)(SI*1), X9
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y9, Y9
-	VUNPCKLPS    Y5, Y2, Y3
-	VUNPCKHPS    Y5, Y2, Y6
-	VUNPCKLPS    Y9, Y7, Y8
-	VUNPCKHPS    Y9, Y7, Y10
-	VUNPCKLPD    Y8, Y3, Y4
-	VUNPCKHPD    Y8, Y3, Y3
-	VUNPCKLPD    Y10, Y6, Y8
-	VUNPCKHPD    Y10, Y6, Y6
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R11), Y11, Y11
-	VMOVUPS      (R10)(BX*1), X12
-	VINSERTF32X4 $0x01, (R11)(BX*1), Y12, Y12
-	VMOVUPS      (R10)(BX*2), X13
-	VINSERTF32X4 $0x01, (R11)(BX*2), Y13, Y13
-	VMOVUPS      (R10)(SI*1), X14
-	VINSERTF32X4 $0x01, (R11)(SI*1), Y14, Y14
-	VUNPCKLPS    Y12, Y11, Y10
-	VUNPCKHPS    Y12, Y11, Y28
-	VUNPCKLPS    Y14, Y13, Y29
-	VUNPCKHPS    Y14, Y13, Y30
-	VUNPCKLPD    Y29, Y10, Y27
-	VUNPCKHPD    Y29, Y10, Y10
-	VUNPCKLPD    Y30, Y28, Y29
-	VUNPCKHPD    Y30, Y28, Y28
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y27, Y27
-	VCVTPS2PD    Y4, Z4
-	VCVTPS2PD    Y27, Z27
-	VBROADCASTSS (DI), Y30
-	VCVTPS2PD    Y30, Z31
-	VCVTPS2PD    Y30, Z30
-	VFMADD231PD  Z4, Z31, Z0
-	VFMADD231PD  Z27, Z30, Z1
+lanes2some:
+	VCVTPS2PD    (R8), Z2
+	VCVTPS2PD    (R8)(BX*1), Z3
+	VPUNPCKLQDQ  Z3, Z2, Z4
+	VPUNPCKHQDQ  Z3, Z2, Z2
+	VCVTPS2PD    (R8)(BX*2), Z3
+	VCVTPS2PD    (R8)(SI*1), Z9
+	VPUNPCKLQDQ  Z9, Z3, Z10
+	VPUNPCKHQDQ  Z9, Z3, Z3
+	VCVTPS2PD    (R9), Z9
+	VCVTPS2PD    (R9)(BX*1), Z11
+	VPUNPCKLQDQ  Z11, Z9, Z12
+	VPUNPCKHQDQ  Z11, Z9, Z9
+	VCVTPS2PD    (R9)(BX*2), Z11
+	VCVTPS2PD    (R9)(SI*1), Z13
+	VPUNPCKLQDQ  Z13, Z11, Z14
+	VPUNPCKHQDQ  Z13, Z11, Z11
+	VSHUFF32X4   $0x44, Z10, Z4, Z13
+	VSHUFF32X4   $0x44, Z14, Z12, Z15
+	VSHUFF32X4   $0x88, Z15, Z13, Z16
+	VSHUFF32X4   $0xdd, Z15, Z13, Z13
+	VSHUFF32X4   $0xee, Z10, Z4, Z4
+	VSHUFF32X4   $0xee, Z14, Z12, Z10
+	VSHUFF32X4   $0x88, Z10, Z4, Z12
+	VSHUFF32X4   $0xdd, Z10, Z4, Z4
+	VSHUFF32X4   $0x44, Z3, Z2, Z10
+	VSHUFF32X4   $0x44, Z11, Z9, Z14
+	VSHUFF32X4   $0x88, Z14, Z10, Z15
+	VSHUFF32X4   $0xdd, Z14, Z10, Z10
+	VSHUFF32X4   $0xee, Z3, Z2, Z2
+	VSHUFF32X4   $0xee, Z11, Z9, Z3
+	VSHUFF32X4   $0x88, Z3, Z2, Z9
+	VSHUFF32X4   $0xdd, Z3, Z2, Z2
+	VCVTPS2PD    (R10), Z3
+	VCVTPS2PD    (R10)(BX*1), Z11
+	VPUNPCKLQDQ  Z11, Z3, Z14
+	VPUNPCKHQDQ  Z11, Z3, Z3
+	VCVTPS2PD    (R10)(BX*2), Z11
+	VCVTPS2PD    (R10)(SI*1), Z17
+	VPUNPCKLQDQ  Z17, Z11, Z18
+	VPUNPCKHQDQ  Z17, Z11, Z11
+	VCVTPS2PD    (R11), Z17
+	VCVTPS2PD    (R11)(BX*1), Z19
+	VPUNPCKLQDQ  Z19, Z17, Z20
+	VPUNPCKHQDQ  Z19, Z17, Z17
+	VCVTPS2PD    (R11)(BX*2), Z19
+	VCVTPS2PD    (R11)(SI*1), Z21
+	VPUNPCKLQDQ  Z21, Z19, Z22
+	VPUNPCKHQDQ  Z21, Z19, Z19
+	VSHUFF32X4   $0x44, Z18, Z14, Z21
+	VSHUFF32X4   $0x44, Z22, Z20, Z23
+	VSHUFF32X4   $0x88, Z23, Z21, Z24
+	VSHUFF32X4   $0xdd, Z23, Z21, Z21
+	VSHUFF32X4   $0xee, Z18, Z14, Z14
+	VSHUFF32X4   $0xee, Z22, Z20, Z18
+	VSHUFF32X4   $0x88, Z18, Z14, Z20
+	VSHUFF32X4   $0xdd, Z18, Z14, Z14
+	VSHUFF32X4   $0x44, Z11, Z3, Z18
+	VSHUFF32X4   $0x44, Z19, Z17, Z22
+	VSHUFF32X4   $0x88, Z22, Z18, Z23
+	VSHUFF32X4   $0xdd, Z22, Z18, Z18
+	VSHUFF32X4   $0xee, Z11, Z3, Z3
+	VSHUFF32X4   $0xee, Z19, Z17, Z11
+	VSHUFF32X4   $0x88, Z11, Z3, Z17
+	VSHUFF32X4   $0xdd, Z11, Z3, Z3
+	VBROADCASTSS (DI), Y11
+	VCVTPS2PD    Y11, Z19
+	VCVTPS2PD    Y11, Z11
+	VFMADD231PD  Z16, Z19, Z0
+	VFMADD231PD  Z24, Z11, Z1
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y10, Y4
-	VCVTPS2PD    Y3, Z3
-	VCVTPS2PD    Y4, Z4
+	VBROADCASTSS (DI), Y11
+	VCVTPS2PD    Y11, Z16
+	VCVTPS2PD    Y11, Z11
+	VFMADD231PD  Z15, Z16, Z0
+	VFMADD231PD  Z23, Z11, Z1
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y11
+	VCVTPS2PD    Y11, Z15
+	VCVTPS2PD    Y11, Z11
+	VFMADD231PD  Z13, Z15, Z0
+	VFMADD231PD  Z21, Z11, Z1
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y11
+	VCVTPS2PD    Y11, Z13
+	VCVTPS2PD    Y11, Z11
+	VFMADD231PD  Z10, Z13, Z0
+	VFMADD231PD  Z18, Z11, Z1
+	ADDQ         $0x00000004, DI
 	VBROADCASTSS (DI), Y10
-	VCVTPS2PD    Y10, Z27
+	VCVTPS2PD    Y10, Z11
 	VCVTPS2PD    Y10, Z10
-	VFMADD231PD  Z3, Z27, Z0
-	VFMADD231PD  Z4, Z10, Z1
+	VFMADD231PD  Z12, Z11, Z0
+	VFMADD231PD  Z20, Z10, Z1
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y8, Y3
-	VMOVAPS      Y29, Y4
-	VCVTPS2PD    Y3, Z3
+	VBROADCASTSS (DI), Y10
+	VCVTPS2PD    Y10, Z11
+	VCVTPS2PD    Y10, Z10
+	VFMADD231PD  Z9, Z11, Z0
+	VFMADD231PD  Z17, Z10, Z1
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y9
+	VCVTPS2PD    Y9, Z10
+	VCVTPS2PD    Y9, Z9
+	VFMADD231PD  Z4, Z10, Z0
+	VFMADD231PD  Z14, Z9, Z1
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z9
 	VCVTPS2PD    Y4, Z4
-	VBROADCASTSS (DI), Y8
-	VCVTPS2PD    Y8, Z10
-	VCVTPS2PD    Y8, Z8
-	VFMADD231PD  Z3, Z10, Z0
-	VFMADD231PD  Z4, Z8, Z1
+	VFMADD231PD  Z2, Z9, Z0
+	VFMADD231PD  Z3, Z4, Z1
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y6, Y3
-	VMOVAPS      Y28, Y4
-	VCVTPS2PD    Y3, Z3
-	VCVTPS2PD    Y4, Z4
-	VBROADCASTSS (DI), Y6
-	VCVTPS2PD    Y6, Z8
-	VCVTPS2PD    Y6, Z6
-	VFMADD231PD  Z3, Z8, Z0
-	VFMADD231PD  Z4, Z6, Z1
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	SUBQ         $0x04, R12
-	JGE          lanes2four
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	ADDQ         $0x20, R11
+	SUBQ         $0x00000008, R12
+	JGE          lanes2some
 
 lanes2fewer:
-	ADDQ    $0x04, R12
+	ADDQ    $0x00000008, R12
 	TESTQ   R12, R12
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (R8), X15
-	VINSERTPS    $0x10, (R8)(BX*1), X15, X15
-	VINSERTPS    $0x20, (R8)(BX*2), X15, X15
-	VINSERTPS    $0x30, (R8)(SI*1), X15, X15
+	VMOVSS       (R8), X5
+	VINSERTPS    $0x10, (R8)(BX*1), X5, X5
+	VINSERTPS    $0x20, (R8)(BX*2), X5, X5
+	VINSERTPS    $0x30, (R8)(SI*1), X5, X5
 	VMOVSS       (R9), X2
 	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y15, Y15
-	VMOVSS       (R10), X16
-	VINSERTPS    $0x10, (R10)(BX*1), X16, X16
-	VINSERTPS    $0x20, (R10)(BX*2), X16, X16
-	VINSERTPS    $0x30, (R10)(SI*1), X16, X16
+	VINSERTF32X4 $0x01, X2, Y5, Y5
+	VMOVSS       (R10), X6
+	VINSERTPS    $0x10, (R10)(BX*1), X6, X6
+	VINSERTPS    $0x20, (R10)(BX*2), X6, X6
+	VINSERTPS    $0x30, (R10)(SI*1), X6, X6
 	VMOVSS       (R11), X2
 	VINSERTPS    $0x10, (R11)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R11)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R11)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y16, Y16
-	VCVTPS2PD    Y15, Z15
-	VCVTPS2PD    Y16, Z16
-	VBROADCASTSS (DI), Y3
-	VCVTPS2PD    Y3, Z4
-	VCVTPS2PD    Y3, Z3
-	VFMADD231PD  Z15, Z4, Z0
-	VFMADD231PD  Z16, Z3, Z1
+	VINSERTF32X4 $0x01, X2, Y6, Y6
+	VCVTPS2PD    Y5, Z5
+	VCVTPS2PD    Y6, Z6
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z3
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z5, Z3, Z0
+	VFMADD231PD  Z6, Z2, Z1
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67764,76 +67579,100 @@ lanes1:
 	LEAQ    (R8)(BX*4), R9
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
-	SUBQ    $0x04, R10
+	SUBQ    $0x00000008, R10
 	JL      lanes1fewer
 	PCALIGN $0x40
 
-lanes1four:
-	VMOVUPS      (R8), X17
-	VINSERTF32X4 $0x01, (R9), Y17, Y17
-	VMOVUPS      (R8)(BX*1), X18
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y18, Y18
-	VMOVUPS      (R8)(BX*2), X19
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y19, Y19
-	VMOVUPS      (R8)(SI*1), X20
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y20, Y20
-	VUNPCKLPS    Y18, Y17, Y1
-	VUNPCKHPS    Y18, Y17, Y3
-	VUNPCKLPS    Y20, Y19, Y4
-	VUNPCKHPS    Y20, Y19, Y5
-	VUNPCKLPD    Y4, Y1, Y2
-	VUNPCKHPD    Y4, Y1, Y1
-	VUNPCKLPD    Y5, Y3, Y4
-	VUNPCKHPD    Y5, Y3, Y3
-	VMOVAPS      Y2, Y2
+lanes1some:
+	VCVTPS2PD    (R8), Z1
+	VCVTPS2PD    (R8)(BX*1), Z2
+	VPUNPCKLQDQ  Z2, Z1, Z3
+	VPUNPCKHQDQ  Z2, Z1, Z1
+	VCVTPS2PD    (R8)(BX*2), Z2
+	VCVTPS2PD    (R8)(SI*1), Z4
+	VPUNPCKLQDQ  Z4, Z2, Z5
+	VPUNPCKHQDQ  Z4, Z2, Z2
+	VCVTPS2PD    (R9), Z4
+	VCVTPS2PD    (R9)(BX*1), Z6
+	VPUNPCKLQDQ  Z6, Z4, Z9
+	VPUNPCKHQDQ  Z6, Z4, Z4
+	VCVTPS2PD    (R9)(BX*2), Z6
+	VCVTPS2PD    (R9)(SI*1), Z10
+	VPUNPCKLQDQ  Z10, Z6, Z11
+	VPUNPCKHQDQ  Z10, Z6, Z6
+	VSHUFF32X4   $0x44, Z5, Z3, Z10
+	VSHUFF32X4   $0x44, Z11, Z9, Z12
+	VSHUFF32X4   $0x88, Z12, Z10, Z13
+	VSHUFF32X4   $0xdd, Z12, Z10, Z10
+	VSHUFF32X4   $0xee, Z5, Z3, Z3
+	VSHUFF32X4   $0xee, Z11, Z9, Z5
+	VSHUFF32X4   $0x88, Z5, Z3, Z9
+	VSHUFF32X4   $0xdd, Z5, Z3, Z3
+	VSHUFF32X4   $0x44, Z2, Z1, Z5
+	VSHUFF32X4   $0x44, Z6, Z4, Z11
+	VSHUFF32X4   $0x88, Z11, Z5, Z12
+	VSHUFF32X4   $0xdd, Z11, Z5, Z5
+	VSHUFF32X4   $0xee, Z2, Z1, Z1
+	VSHUFF32X4   $0xee, Z6, Z4, Z2
+	VSHUFF32X4   $0x88, Z2, Z1, Z4
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
-	VBROADCASTSS (DI), Y5
-	VCVTPS2PD    Y5, Z5
-	VFMADD231PD  Z2, Z5, Z0
+	VFMADD231PD  Z13, Z2, Z0
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y1, Y1
-	VCVTPS2PD    Y1, Z1
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z12, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z10, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z5, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z9, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z4, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x00000004, DI
 	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y4, Y1
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VMOVAPS      Y3, Y1
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x04, R10
-	JGE          lanes1four
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x00000008, R10
+	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x04, R10
+	ADDQ    $0x00000008, R10
 	TESTQ   R10, R10
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (R8), X21
-	VINSERTPS    $0x10, (R8)(BX*1), X21, X21
-	VINSERTPS    $0x20, (R8)(BX*2), X21, X21
-	VINSERTPS    $0x30, (R8)(SI*1), X21, X21
+	VMOVSS       (R8), X7
+	VINSERTPS    $0x10, (R8)(BX*1), X7, X7
+	VINSERTPS    $0x20, (R8)(BX*2), X7, X7
+	VINSERTPS    $0x30, (R8)(SI*1), X7, X7
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y21, Y21
-	VCVTPS2PD    Y21, Z21
+	VINSERTF32X4 $0x01, X1, Y7, Y7
+	VCVTPS2PD    Y7, Z7
 	VBROADCASTSS (DI), Y1
 	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z21, Z1, Z0
+	VFMADD231PD  Z7, Z1, Z0
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67880,76 +67719,100 @@ single:
 	LEAQ    (R8)(BX*4), R9
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
-	SUBQ    $0x04, R10
+	SUBQ    $0x00000008, R10
 	JL      onefewer
 	PCALIGN $0x40
 
-onefour:
-	VMOVUPS      (R8), X22
-	VINSERTF32X4 $0x01, (R9), Y22, Y22
-	VMOVUPS      (R8)(BX*1), X23
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y23, Y23
-	VMOVUPS      (R8)(BX*2), X24
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y24, Y24
-	VMOVUPS      (R8)(SI*1), X25
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y25, Y25
-	VUNPCKLPS    Y23, Y22, Y1
-	VUNPCKHPS    Y23, Y22, Y3
-	VUNPCKLPS    Y25, Y24, Y4
-	VUNPCKHPS    Y25, Y24, Y5
-	VUNPCKLPD    Y4, Y1, Y2
-	VUNPCKHPD    Y4, Y1, Y1
-	VUNPCKLPD    Y5, Y3, Y4
-	VUNPCKHPD    Y5, Y3, Y3
-	VMOVAPS      Y2, Y2
+onesome:
+	VCVTPS2PD    (R8), Z1
+	VCVTPS2PD    (R8)(BX*1), Z2
+	VPUNPCKLQDQ  Z2, Z1, Z3
+	VPUNPCKHQDQ  Z2, Z1, Z1
+	VCVTPS2PD    (R8)(BX*2), Z2
+	VCVTPS2PD    (R8)(SI*1), Z4
+	VPUNPCKLQDQ  Z4, Z2, Z5
+	VPUNPCKHQDQ  Z4, Z2, Z2
+	VCVTPS2PD    (R9), Z4
+	VCVTPS2PD    (R9)(BX*1), Z6
+	VPUNPCKLQDQ  Z6, Z4, Z7
+	VPUNPCKHQDQ  Z6, Z4, Z4
+	VCVTPS2PD    (R9)(BX*2), Z6
+	VCVTPS2PD    (R9)(SI*1), Z9
+	VPUNPCKLQDQ  Z9, Z6, Z10
+	VPUNPCKHQDQ  Z9, Z6, Z6
+	VSHUFF32X4   $0x44, Z5, Z3, Z9
+	VSHUFF32X4   $0x44, Z10, Z7, Z11
+	VSHUFF32X4   $0x88, Z11, Z9, Z12
+	VSHUFF32X4   $0xdd, Z11, Z9, Z9
+	VSHUFF32X4   $0xee, Z5, Z3, Z3
+	VSHUFF32X4   $0xee, Z10, Z7, Z5
+	VSHUFF32X4   $0x88, Z5, Z3, Z7
+	VSHUFF32X4   $0xdd, Z5, Z3, Z3
+	VSHUFF32X4   $0x44, Z2, Z1, Z5
+	VSHUFF32X4   $0x44, Z6, Z4, Z10
+	VSHUFF32X4   $0x88, Z10, Z5, Z11
+	VSHUFF32X4   $0xdd, Z10, Z5, Z5
+	VSHUFF32X4   $0xee, Z2, Z1, Z1
+	VSHUFF32X4   $0xee, Z6, Z4, Z2
+	VSHUFF32X4   $0x88, Z2, Z1, Z4
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
-	VBROADCASTSS (DI), Y5
-	VCVTPS2PD    Y5, Z5
-	VFMADD231PD  Z2, Z5, Z0
+	VFMADD231PD  Z12, Z2, Z0
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y1, Y1
-	VCVTPS2PD    Y1, Z1
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z11, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z9, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z5, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z7, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z4, Z2, Z0
+	ADDQ         $0x00000004, DI
+	VBROADCASTSS (DI), Y2
+	VCVTPS2PD    Y2, Z2
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x00000004, DI
 	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         $0x00000004, DI
-	VMOVAPS      Y4, Y1
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VMOVAPS      Y3, Y1
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x04, R10
-	JGE          onefour
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	SUBQ         $0x00000008, R10
+	JGE          onesome
 
 onefewer:
-	ADDQ    $0x04, R10
+	ADDQ    $0x00000008, R10
 	TESTQ   R10, R10
 	JZ      onerows
 	PCALIGN $0x40
 
 onerow:
-	VMOVSS       (R8), X26
-	VINSERTPS    $0x10, (R8)(BX*1), X26, X26
-	VINSERTPS    $0x20, (R8)(BX*2), X26, X26
-	VINSERTPS    $0x30, (R8)(SI*1), X26, X26
+	VMOVSS       (R8), X8
+	VINSERTPS    $0x10, (R8)(BX*1), X8, X8
+	VINSERTPS    $0x20, (R8)(BX*2), X8, X8
+	VINSERTPS    $0x30, (R8)(SI*1), X8, X8
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y26, Y26
-	VCVTPS2PD    Y26, Z26
+	VINSERTF32X4 $0x01, X1, Y8, Y8
+	VCVTPS2PD    Y8, Z8
 	VBROADCASTSS (DI), Y1
 	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z26, Z1, Z0
+	VFMADD231PD  Z8, Z1, Z0
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9

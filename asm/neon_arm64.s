@@ -31206,10 +31206,79 @@ TEXT ·rowDotsNEON(SB), NOSPLIT, $0-88
 	MOVD sums_base+0(FP), R4
 	MOVD ld+72(FP), R5
 	LSL $2, R5, R5
+	SUBS $4, R1, R1
+	BLT lanes2end
+
+lanes2:
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V0.B16, V0.B16, V2.B16
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R2, R7
+	ADD R6, R7, R8
+	ADD R6, R8, R9
+	ADD R6, R9, R10
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	MOVD R3, R11
+	ADD R6, R11, R12
+	ADD R6, R12, R13
+	ADD R6, R13, R14
+	MOVD d+80(FP), R6
+	CBZ R6, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	FMOVS (R7), F3
+	VLD1 (R8), V3.S[1]
+	FMOVS (R9), F4
+	VLD1 (R10), V4.S[1]
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
+	FMOVS (R11), F5
+	VLD1 (R12), V5.S[1]
+	FMOVS (R13), F6
+	VLD1 (R14), V6.S[1]
+	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
+	WORD $0x0e6178c6 // fcvtl v6.2d, v6.2s
+	WORD $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
+	WORD $0x6e66dc84 // fmul v4.2d, v4.2d, v6.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e64d442 // fadd v2.2d, v2.2d, v4.2d
+	ADD $4, R7, R7
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	ADD $4, R11, R11
+	ADD $4, R12, R12
+	ADD $4, R13, R13
+	ADD $4, R14, R14
+	SUBS $1, R6, R6
+	BNE lanes2row
+
+lanes2rows:
+	FMOVQ F1, (R4)
+	FMOVQ F2, 16(R4)
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	ADD R6, R2, R2
+	MOVD ld+72(FP), R6
+	LSL $2, R6, R6
+	ADD R6, R3, R3
+	ADD R6, R3, R3
+	ADD R6, R3, R3
+	ADD R6, R3, R3
+	ADD $32, R4, R4
+	SUBS $4, R1, R1
+	BGE lanes2
+
+lanes2end:
+	ADDS $4, R1, R1
 	SUBS $2, R1, R1
 	BLT lanes1end
-
-lanes1:
 	VORR V0.B16, V0.B16, V1.B16
 	MOVD ld+72(FP), R6
 	LSL $2, R6, R6
@@ -31251,7 +31320,6 @@ lanes1rows:
 	ADD R6, R3, R3
 	ADD $16, R4, R4
 	SUBS $2, R1, R1
-	BGE lanes1
 
 lanes1end:
 	ADDS $2, R1, R1

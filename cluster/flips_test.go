@@ -35,7 +35,7 @@ func newStore(t *testing.T, end func(server *process)) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	client, err := shard.New(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2})
+	client, err := newClient(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: callTimeout}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,12 +229,12 @@ func TestFlippedBitsOfThree(t *testing.T) {
 	}
 	all := strings.Join(urls, ",")
 	startProcess(t, "waits for", "work", "-name", "a", "-server", all)
-	conn, err := hub.Connect(t.Context(), hub.Config{URL: all})
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: all, Wait: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	client, err := shard.New(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: 5 * time.Second})
+	client, err := newClient(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: 5 * time.Second}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

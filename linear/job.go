@@ -158,6 +158,9 @@ func (j *job) plan(t *tier.Tier, option int) {
 	threads, most, vary := j.usefulThreads(option, threadFMAs)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
+		if j.conversion() != nil && m >= minRows*threads {
+			j.rowRanges = ints.RoundUp(j.rowRanges, threads)
+		}
 		j.panelRanges = min(panels, max(j.panelRanges, ints.CeilDiv(wanted, j.rowRanges)))
 		j.rowRanges = min(ints.CeilDiv(m, minRows), max(j.rowRanges, ints.CeilDiv(wanted, j.panelRanges)))
 	}

@@ -32,16 +32,14 @@ type laner struct {
 	wide    reg.Register        // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
-	column int              // of four that are loaded
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
 }
 
 // An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each
 // fourth one.
 type across struct {
-	base    reg.GPVirtual
-	fourth  []reg.GPVirtual
-	columns [][4]reg.Register // of each vector, where four are loaded
+	base   reg.GPVirtual
+	fourth []reg.GPVirtual
 }
 
 // laneKernels emits the kernels of package lane.
@@ -456,7 +454,7 @@ func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 	m.frame.Run(lane.Before, w)
 	count := m.Num(p.Count)
 	if len(m.across) > 0 {
-		m.fourColumns(p, name, w, count)
+		m.someColumns(p, name, w, count)
 	}
 	m.JumpIfZero(count, name+"rows")
 	m.AlignLoop()

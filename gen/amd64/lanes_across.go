@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Streams whose rows lie in lanes. Four columns are loaded at a time, and transposed; what is left
-// of them element by element.
+// Streams whose rows lie in lanes. Some columns are loaded at a time, and transposed; what is left
+// of them element by element. Values of float64 are computed along the rows, for as many columns as
+// a vector has: numbers in memory widen as they are loaded, and only results are transposed.
 
 // prepareAcross loads the distance of rows, and pointers to the first ones.
 func (m *laner) prepareAcross(p *lane.Program) {
@@ -46,31 +47,45 @@ func (m *laner) beginAcross(p *lane.Program, w lane.Width) {
 	}
 }
 
-// fourColumns emits the loop over four columns at a time, and leaves the number of others.
-func (m *laner) fourColumns(p *lane.Program, name string, w lane.Width, count reg.GPVirtual) {
-	four := operand.Imm(4)
-	m.SUBQ(four, count)
+// someColumns emits the loop over some columns at a time, and leaves the number of others.
+func (m *laner) someColumns(p *lane.Program, name string, w lane.Width, count reg.GPVirtual) {
+	columns, turn := 4, m.transposed
+	if p.Doubles {
+		columns, turn = m.width(), m.transposedDoubles
+	}
+	number := operand.U32(columns)
+	m.SUBQ(number, count)
 	m.JL(operand.LabelRef(name + "fewer"))
 	m.AlignLoop()
-	m.Label(name + "four")
-	for _, s := range p.Across() {
-		a := m.across[s]
+	m.Label(name + "some")
+	turned, inner := p.AlongRows()
+	made := map[*lane.Value][][]reg.VecVirtual{} // of a value, the columns of each vector
+	for _, n := range turned {
 		for v := range w.Vectors {
-			a.columns = append(a.columns, m.transposed(a, v))
+			made[n] = append(made[n], turn(n, v))
 		}
 	}
-	for m.column = range 4 {
+	for c := range columns {
+		m.frame.Made = map[*lane.Value][]reg.VecVirtual{}
+		for _, n := range inner {
+			m.frame.Made[n] = []reg.VecVirtual{}
+		}
+		for n, vectors := range made {
+			for _, columns := range vectors {
+				m.frame.Made[n] = append(m.frame.Made[n], columns[c])
+			}
+		}
 		m.frame.Run(lane.Row, w)
 		m.nextRow(p)
 	}
+	m.frame.Made = nil
 	for _, s := range p.Across() {
-		m.across[s].advance(m, 4)
-		m.across[s].columns = nil
+		m.across[s].advance(m, columns)
 	}
-	m.SUBQ(four, count)
-	m.JGE(operand.LabelRef(name + "four"))
+	m.SUBQ(number, count)
+	m.JGE(operand.LabelRef(name + "some"))
 	m.Label(name + "fewer")
-	m.ADDQ(four, count)
+	m.ADDQ(number, count)
 }
 
 // advance goes on by some columns.
@@ -81,31 +96,49 @@ func (a *across) advance(m *laner, columns int) {
 }
 
 // transposed loads four columns.
-func (m *laner) transposed(a *across, vector int) (columns [4]reg.Register) {
-	quarters, vec := m.width()/4, func(r reg.VecVirtual) reg.Register { return m.of(&lane.Value{}, r) }
-	var r, t [4]reg.Register
-	for i := range r {
-		v := m.Vec()
+func (m *laner) transposed(n *lane.Value, vector int) []reg.VecVirtual {
+	quarters, a, rows := m.width()/4, m.across[n.Stream], m.Vecs(4)
+	for i, v := range rows {
 		from := func(q int) operand.Mem { return m.element(a.fourth[vector*quarters+q], i) }
-		if 4*quarters == m.Lanes() {
-			m.LoadQuarters(m.Context, v, from)
-		} else {
-			m.VMOVUPS(from(0), v.AsX())
-			if quarters == 2 {
-				m.upperHalf(from(1), v.AsY())
-			}
-		}
-		r[i], t[i], columns[i] = vec(v), vec(m.Vec()), vec(m.Vec())
+		m.LoadQuarters(m.Context, v, from)
 	}
-	m.VUNPCKLPS(r[1], r[0], t[0])
-	m.VUNPCKHPS(r[1], r[0], t[1])
-	m.VUNPCKLPS(r[3], r[2], t[2])
-	m.VUNPCKHPS(r[3], r[2], t[3])
-	for i := range 2 {
-		m.VUNPCKLPD(t[2+i], t[i], columns[2*i])
-		m.VUNPCKHPD(t[2+i], t[i], columns[2*i+1])
+	return m.Transpose4(rows)
+}
+
+// transposedDoubles computes a value of float64 for as many columns as there are lanes. Vectors i
+// of low and high have two rows in each quarter.
+func (m *laner) transposedDoubles(n *lane.Value, vector int) []reg.VecVirtual {
+	width := m.width()
+	rows, columns := make([]reg.VecVirtual, width), make([]reg.VecVirtual, width)
+	var low, high []reg.VecVirtual
+	for i := range rows {
+		row := vector*width + i
+		rows[i] = m.alongRow(n, func(a *across) operand.Mem { return m.element(a.fourth[row/4], row%4) })
+		if i%2 == 1 {
+			l, h := m.Vec(), m.Vec()
+			m.VPUNPCKLQDQ(rows[i], rows[i-1], l)
+			m.VPUNPCKHQDQ(rows[i], rows[i-1], h)
+			low, high = append(low, l), append(high, h)
+		}
+	}
+	for i, half := range [][]reg.VecVirtual{low, high} {
+		for q, x := range m.TransposeQuarters(m.Context, half) {
+			columns[2*q+i] = x
+		}
 	}
 	return columns
+}
+
+// alongRow computes a value for the columns of one row.
+func (m *laner) alongRow(n *lane.Value, address func(a *across) operand.Mem) reg.VecVirtual {
+	dst := m.Vec()
+	if n.Op == lane.Widen {
+		m.VCVTPS2PD(address(m.across[n.Args[0].Stream]), dst)
+		return dst
+	}
+	x, y := m.alongRow(n.Args[0], address), m.alongRow(n.Args[1], address)
+	m.VMULPD(y, x, dst)
+	return dst
 }
 
 // upperHalf inserts x into v.
@@ -122,13 +155,8 @@ func (m *laner) element(p reg.GPVirtual, i int) operand.Mem {
 	return []operand.Mem{emit.At(p, 0), emit.Indexed(p, m.ld[0], 1), emit.Indexed(p, m.ld[0], 2), emit.Indexed(p, m.ld[1], 1)}[i]
 }
 
-// loadAcross loads an element of each row, or takes those that are loaded.
+// loadAcross loads an element of each row.
 func (m *laner) loadAcross(a *across, vector int, dst reg.VecVirtual) {
-	if a.columns != nil {
-		from := a.columns[vector][m.column]
-		m.VMOVAPS(from, m.of(&lane.Value{}, dst))
-		return
-	}
 	for q := range m.width() / 4 {
 		x, p := dst.AsX(), a.fourth[vector*m.width()/4+q]
 		if q > 0 {

@@ -13,7 +13,8 @@ type Machine[R comparable] interface {
 // A Frame knows the registers of values while a program is emitted.
 type Frame[R comparable] struct {
 	*Program
-	Home  map[*Value]R // of shared values that stay
+	Home  map[*Value]R   // of shared values that stay
+	Made  map[*Value][]R // of values that the back end has, or that nothing needs any more
 	m     Machine[R]
 	given []R
 	regs  map[*Value][]R
@@ -93,6 +94,10 @@ func (f *Frame[R]) Of(given ...R) (results []R) {
 // emit emits an instruction for a vector. The result takes the register of an operand that it is
 // the last to use, or a new one.
 func (f *Frame[R]) emit(n *Value, here place, vector int, last bool) {
+	if made, ok := f.Made[n]; ok {
+		f.regs[n] = made
+		return
+	}
 	dies := func(a *Value) bool {
 		return a.last == here && f.regs[a] != nil && a.into == nil && (!a.Shared() || last)
 	}

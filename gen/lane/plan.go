@@ -205,6 +205,26 @@ func (p *Program) live(m Model) {
 	}
 }
 
+// AlongRows returns the values of rows in lanes that a back end may as well compute along the rows:
+// numbers, widened, and products of these. inner are those that only such values use.
+func (p *Program) AlongRows() (turned, inner []*Value) {
+	var all []*Value
+	along := func(v *Value) bool { return slices.Contains(all, v) }
+	for _, n := range p.row {
+		if n.Op == Load && n.Stream.Across || (n.Op == Widen || n.Op == Mul && n.Double) && !slices.ContainsFunc(n.Args, func(a *Value) bool { return !along(a) }) {
+			all = append(all, n)
+		}
+	}
+	for _, v := range all {
+		if p.Any(func(n *Value) bool { return slices.Contains(n.Args, v) && !along(n) }) {
+			turned = append(turned, v)
+		} else {
+			inner = append(inner, v)
+		}
+	}
+	return turned, inner
+}
+
 // Once reports whether x is used once alone, by the instruction that follows it, and returns that
 // with the operand that x is.
 func (p *Program) Once(x *Value) (n *Value, operand int) {

@@ -12,7 +12,7 @@ var rows = []Kernel{
 	{Function: spec.RowSums, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
 	})},
-	{Function: spec.RowDots, Lanes: "sums", Vectors: 1, Body: rowSums(func(b *Builder, sum *Value) *Value {
+	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
 		return b.Add(sum, b.Mul(x, y)) // exact, and a sum waits for an addition alone
 	})},

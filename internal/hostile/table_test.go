@@ -199,6 +199,7 @@ var table = []entry{
 	{name: "kernel.KeepSpinning", f: kernel.KeepSpinning, args: list(50 * time.Microsecond)},
 	{name: "kernel.SetSpin", f: kernel.SetSpin, args: list(50 * time.Microsecond)},
 	{name: "kernel.Exec.Check", f: kernel.Exec.Check, args: list(someExec)},
+	{name: "kernel.Exec.Split", f: kernel.Exec.Split, args: list(someExec, 7, 7, func(lo, hi int) {})},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
 	{name: "kernel.VisibleLast", f: kernel.VisibleLast, args: list(make([]bool, 9), [4]int{1, 1, 3, 3})},
