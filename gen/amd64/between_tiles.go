@@ -20,8 +20,8 @@ func (g *gen) BetweenTiles() {
 	g.packWords(spec.PackPairs)
 }
 
-// maxima emits four chains per vector of lanes, as one takes the latency of a maximum for a row, and
-// two vectors at a time, whose eight chains keep both units busy.
+// maxima emits four chains per vector of lanes, as one takes the latency of a maximum for a row.
+// Two vectors at a time have eight, which keep both units busy.
 func (g *gen) maxima() {
 	const chains = 4
 	g.Kernel(spec.Maxima)
