@@ -43284,8 +43284,8 @@ end:
 TEXT ·softmaxBF16AVX2(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    max_len+48(FP), CX
-	VMOVUPS const47c00000AVX2<>+0(SB), Y0
-	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y0
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y1
 	XORQ    AX, AX
 
 columns:
@@ -43299,7 +43299,7 @@ columns:
 	JGE     lanes2
 	MOVQ    max_base+40(FP), SI
 	VMOVUPS (SI)(AX*1), Y2
-	VCMPPS  $0x00, Y1, Y2, Y3
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y3
 	VANDNPS Y2, Y3, Y2
 	VXORPS  Y3, Y3, Y3
 	MOVQ    n+32(FP), SI
@@ -43308,30 +43308,29 @@ columns:
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS      (DX), Y4
-	VSUBPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y5
-	VCVTDQ2PS    Y5, Y6
-	VSUBPS       Y6, Y4, Y6
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y6, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y7, Y7
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
-	VANDNPS      Y7, Y4, Y4
-	VANDPS       Y1, Y4, Y5
-	VFMADD231PS  Y0, Y5, Y4
-	VFNMADD231PS Y0, Y5, Y4
-	VMOVUPS      Y4, (DX)
-	VADDPS       Y4, Y3, Y3
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes1row
+	VMOVUPS     (DX), Y4
+	VSUBPS      Y2, Y4, Y4
+	VCVTPS2DQ   Y4, Y5
+	VCVTDQ2PS   Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS Y0, Y6, Y7
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y7, Y7
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
+	VANDNPS     Y7, Y4, Y4
+	VMULPS      constc77fff00AVX2<>+0(SB), Y4, Y5
+	VFMADD231PS const47800000AVX2<>+0(SB), Y4, Y5
+	VMOVUPS     Y5, (DX)
+	VADDPS      Y5, Y3, Y3
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
 
 lanes1rows:
 	MOVQ    sum_base+64(FP), DX
@@ -43345,9 +43344,9 @@ lanes2:
 	VMOVUPS (SI)(AX*1), Y2
 	MOVQ    max_base+40(FP), SI
 	VMOVUPS 32(SI)(AX*1), Y3
-	VCMPPS  $0x00, Y1, Y2, Y4
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y4
 	VANDNPS Y2, Y4, Y2
-	VCMPPS  $0x00, Y1, Y3, Y4
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y3, Y4
 	VANDNPS Y3, Y4, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
@@ -43357,51 +43356,49 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VSUBPS       Y2, Y6, Y6
-	VSUBPS       Y3, Y7, Y7
-	VCVTPS2DQ    Y6, Y8
-	VCVTPS2DQ    Y7, Y9
-	VCVTDQ2PS    Y8, Y10
-	VCVTDQ2PS    Y9, Y11
-	VSUBPS       Y10, Y6, Y10
-	VSUBPS       Y11, Y7, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y12
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y12
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y13
-	VPSLLD       $0x17, Y8, Y8
-	VPSLLD       $0x17, Y9, Y9
-	VPADDD       Y8, Y12, Y12
-	VPADDD       Y9, Y13, Y13
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
-	VANDNPS      Y12, Y6, Y6
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
-	VANDNPS      Y13, Y7, Y7
-	VANDPS       Y1, Y6, Y8
-	VANDPS       Y1, Y7, Y9
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y0, Y9, Y7
-	VFNMADD231PS Y0, Y8, Y6
-	VFNMADD231PS Y0, Y9, Y7
-	VMOVUPS      Y6, (DX)
-	VMOVUPS      Y7, 32(DX)
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes2row
+	VMOVUPS     (DX), Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y2, Y6, Y6
+	VSUBPS      Y3, Y7, Y7
+	VCVTPS2DQ   Y6, Y8
+	VCVTPS2DQ   Y7, Y9
+	VCVTDQ2PS   Y8, Y10
+	VCVTDQ2PS   Y9, Y11
+	VSUBPS      Y10, Y6, Y10
+	VSUBPS      Y11, Y7, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y0, Y10, Y12
+	VMOVAPS     Y1, Y13
+	VFMADD231PS Y0, Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD      $0x17, Y8, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y8, Y12, Y12
+	VPADDD      Y9, Y13, Y13
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y12, Y6, Y6
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
+	VANDNPS     Y13, Y7, Y7
+	VMULPS      constc77fff00AVX2<>+0(SB), Y6, Y8
+	VMULPS      constc77fff00AVX2<>+0(SB), Y7, Y9
+	VFMADD231PS const47800000AVX2<>+0(SB), Y6, Y8
+	VFMADD231PS const47800000AVX2<>+0(SB), Y7, Y9
+	VMOVUPS     Y8, (DX)
+	VMOVUPS     Y9, 32(DX)
+	VADDPS      Y8, Y4, Y4
+	VADDPS      Y9, Y5, Y5
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
 
 lanes2rows:
 	MOVQ    sum_base+64(FP), DX
@@ -43418,6 +43415,9 @@ end:
 
 DATA constc26002e3AVX2<>+0(SB)/32, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
 GLOBL constc26002e3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc77fff00AVX2<>+0(SB)/32, $"\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7"
+GLOBL constc77fff00AVX2<>(SB), RODATA|NOPTR, $32
 
 // func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3

@@ -86,17 +86,17 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 		Softcap:     softcapAVX512,
 		Softmax:     softmaxAVX512,
 		SoftmaxBF16: softmaxBF16AVX512,
+		MergeStats:  mergeStatsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		Pack:       packAVX512,
-		ScaleRows:  scaleRowsAVX512,
-		CodeMerge:  codeMergeAVX512,
-		ALiBi:      aLiBiAVX512,
-		MaskSpan:   maskSpanAVX512,
-		MergeStats: mergeStatsAVX512,
+		Pack:      packAVX512,
+		ScaleRows: scaleRowsAVX512,
+		CodeMerge: codeMergeAVX512,
+		ALiBi:     aLiBiAVX512,
+		MaskSpan:  maskSpanAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		CodeScores: codeScoresAVX512,
@@ -186,6 +186,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
 		QKEvenOdd:  skinnyQKEvenOddAVX512,
 		PVEvenOdd:  skinnyPVEvenOddAVX512,
+		Softmax:    skinnySoftmaxAVX512,
 		Unpack:     skinnyUnpackAVX512,
 		Pairs:      skinnyPairsAVX512,
 	}},
@@ -214,9 +215,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE4M3: skinnyHalvesE4M3AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		Softmax: skinnySoftmaxAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
