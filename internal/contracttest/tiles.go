@@ -41,7 +41,7 @@ func emulateTiles(t testing.TB, halves bool) {
 		x.Name += emulated
 		n := new(uses)
 		calls[x.Name] = n
-		x.SkinnyRows = min(x.SkinnyRows, 4)
+		x.SkinnyRows, x.FarRows = min(x.SkinnyRows, 4), 0
 		if x.Widest() < ukernel.PanelStep {
 			x.Widths, x.MainLanes = []int{8, 16, 32}, 32
 		} else if x.MainLanes%ukernel.PanelStep != 0 {
