@@ -25,6 +25,7 @@ type attendConfig struct {
 	config    shard.Config
 	keys      int
 	sequences int
+	workers   int
 	tokens    int
 	check     bool
 	name      string
@@ -43,7 +44,7 @@ func runAttend(ctx context.Context, s streams, args []string) error {
 
 // run decodes with the workers of a server.
 func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
-	client, err := shard.New(ctx, conn, c.config)
+	client, err := newClient(ctx, conn, c.config, c.workers)
 	if err != nil {
 		return err
 	}
@@ -53,11 +54,26 @@ func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
 	return c.decode(ctx, client)
 }
 
+// newClient returns a client that has found so many workers, which are there: on a busy machine one
+// search may miss some.
+func newClient(ctx context.Context, conn *hub.Conn, c shard.Config, workers int) (*shard.Client, error) {
+	for {
+		client, err := shard.New(ctx, conn, c)
+		if err != nil && !errors.Is(err, shard.ErrNoWorkers) {
+			return nil, err
+		}
+		if err == nil && len(client.Workers())+len(client.Refused()) >= workers {
+			return client, nil
+		}
+	}
+}
+
 // parse parses the command line.
 func (c *attendConfig) parse(args []string) error {
 	fs := newFlags("attend", "")
 	c.server.Flags(fs)
 	fs.IntVar(&c.keys, "keys", 16384, "keys of a sequence, 1 to 16777216")
+	fs.IntVar(&c.workers, "workers", 1, "how many workers to find before it begins")
 	fs.IntVar(&c.sequences, "sequences", 1, "sequences that are decoded side by side, 1 to 1024")
 	fs.IntVar(&c.tokens, "tokens", 16, "steps of decoding, 1 to 1048576")
 	fs.IntVar(&c.config.Replicas, "replicas", 2, "workers that hold a block, 1 or more")

@@ -197,7 +197,7 @@ func (p *processes) texts(replicas int, lengths ...int) *texts {
 	p.t.Cleanup(conn.Close)
 	config := modelConfig
 	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, callTimeout
-	c, err := shard.New(ctx, conn, config)
+	c, err := newClient(ctx, conn, config, max(1, len(p.workers)))
 	if err != nil {
 		p.t.Fatal(err)
 	}

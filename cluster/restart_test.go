@@ -3,32 +3,76 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard"
 )
 
-// statusOf returns what status says.
-func statusOf(t testing.TB, url string) *status {
+// statusOf returns what status says of so many workers of attention, which are all that there are:
+// on a busy machine a search may miss some, and others may be late.
+func statusOf(t testing.TB, url string, workers int) *status {
 	t.Helper()
-	out, report, err := runCommand(t.Context(), "status", "-json", "-server", url)
 	x := &status{}
-	if err == nil {
-		err = json.Unmarshal([]byte(out), x)
-	}
-	if err != nil {
-		t.Fatalf("%v\n%s", err, report)
-	}
+	untilSays(t, func(out string) bool {
+		*x = status{}
+		if err := json.Unmarshal([]byte(out), x); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		late := func(w shard.WorkerReport) bool { return w.Error != "" }
+		return len(x.Workers) == workers && !slices.ContainsFunc(x.Workers, late)
+	}, "status", "-json", "-server", url)
 	return x
 }
 
-// untilRepaired waits until status says that all blocks have their copies. It ends with the test:
-// how long that takes is not for the test to say.
-func untilRepaired(t testing.TB, url string) {
+// untilSays runs a command until it ends well and enough holds of its output, which it returns.
+func untilSays(t testing.TB, enough func(out string) bool, args ...string) string {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		out, report, err := runCommand(t.Context(), args...)
+		if err == nil && enough(out) {
+			return out
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%q: %v\n%s%s", args, err, out, report)
+		}
+	}
+}
+
+// has returns a function that tells whether an output has all texts.
+func has(texts ...string) func(out string) bool {
+	return func(out string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(out, text) })
+	}
+}
+
+// list returns what the directory has: on a busy machine an entry may take longer than it may.
+func list(t testing.TB, conn *hub.Conn) []shard.Info {
 	t.Helper()
 	for {
-		x, whole := statusOf(t, url), true
+		all, err := shard.List(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := func(i shard.Info) bool { return errors.Is(i.Err, context.DeadlineExceeded) }
+		if !slices.ContainsFunc(all, late) {
+			return all
+		}
+	}
+}
+
+// untilRepaired waits until status says that all blocks have their copies on so many workers. It
+// ends with the test: how long that takes is not for the test to say.
+func untilRepaired(t testing.TB, url string, workers int) {
+	t.Helper()
+	for {
+		x, whole := statusOf(t, url, workers), true
 		for _, s := range x.Sequences {
 			if s.Held.Lost > 0 {
 				t.Fatalf("%+v", x)
@@ -57,10 +101,8 @@ func TestRestartUnderTheSameName(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		p.workers[name].kill()
 		work(name)
-		untilRepaired(t, p.url)
+		untilRepaired(t, p.url, 3)
 	}
 	p.attendNamed(2)
-	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || !strings.Contains(out, "on 2 of 2 workers") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	untilSays(t, has("on 2 of 2 workers"), "sequences", "-server", p.url)
 }

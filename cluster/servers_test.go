@@ -41,7 +41,7 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := shard.New(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2})
+	client, err := newClient(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: callTimeout}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, conn = serve(backup)
-	if all, err := shard.List(t.Context(), conn); err != nil || len(all) != 1 || all[0].Name != "text" || all[0].Err != nil {
-		t.Errorf("%+v, %v", all, err)
+	if all := list(t, conn); len(all) != 1 || all[0].Name != "text" || all[0].Err != nil {
+		t.Errorf("%+v", all)
 	}
 }

@@ -41,7 +41,7 @@ func TestUpgrade(t *testing.T) {
 			}
 		}
 	}
-	client, err := shard.New(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2})
+	client, err := newClient(t.Context(), conn, shard.Config{Heads: 1, HeadSize: 2, Timeout: callTimeout}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +97,8 @@ func TestUpgrade(t *testing.T) {
 	expect(text, err, append(listed, "dropped sequence old", "dropped sequence damaged")...)
 	text, err = upgrade()
 	expect(text, err, "all is of version")
-	if all, err := shard.List(t.Context(), conn); err != nil || len(all) != 1 || all[0].Name != "new" || all[0].Err != nil {
-		t.Errorf("%v, %v", all, err)
+	if all := list(t, conn); len(all) != 1 || all[0].Name != "new" || all[0].Err != nil {
+		t.Errorf("%v", all)
 	}
 	if err := shard.Forget(t.Context(), conn, "new"); err == nil {
 		t.Error("an entry that can be read was forgotten")

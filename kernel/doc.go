@@ -68,7 +68,7 @@
 //     [MergePartials]; handed on from machine to machine: [MergeInto]
 //   - keys that come chunk by chunk and are not kept: [AccumulatePartials]
 //   - which tiers run: [Tiers]; another tier, [TierNamed]; fewer threads, my own parallel-for:
-//     [Exec], which is part of Options
+//     [Exec], which is part of Options; my own loops on the same threads: [Exec.Split]
 //   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
 //   - what was wrong with a call: [Error]; panics: [TaskPanic]
 //   - the same bits from my own code: packages contract and numeric, [Contract]

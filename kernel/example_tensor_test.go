@@ -210,6 +210,19 @@ func ExampleKeepSpinning() {
 	// Output: [2 2]
 }
 
+// A loop of the program takes the threads of the calls before and after it.
+func ExampleExec_Split() {
+	x := []float32{1, 2, 3, 4}
+	err := kernel.Exec{Threads: 2}.Split(len(x), len(x), func(lo, hi int) {
+		for i, y := range x[lo:hi] {
+			x[lo+i] = 2 * y
+		}
+	})
+	fmt.Println(x, err)
+
+	// Output: [2 4 6 8] <nil>
+}
+
 // After the largest call of a program its scratch memory is of no more use. Calls go on as before.
 func ExampleReleaseMemory() {
 	out := make([]float32, 2)

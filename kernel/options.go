@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 )
 
@@ -97,4 +98,31 @@ func (e Exec) Check() error {
 		return (*Error)(f.In("kernel.Exec.Check"))
 	}
 	return nil
+}
+
+// Split calls do for ranges of the numbers from 0 to n-1, from lo to hi-1 each, and for each number
+// once: at the same time, on as many threads as a call with e has. It is for a program's own loops
+// between calls. Goroutines that the program starts wait instead while workers spin, see [SetSpin].
+//
+// numbers is how many simple functions of a number the loop computes, about: with a few thousand do
+// is called once, for all. Where the ranges end depends on the threads, and so no result should.
+// A panic of do is the caller's, see [TaskPanic]. An error is a [*Error], and nothing is done then.
+func (e Exec) Split(n, numbers int, do func(lo, hi int)) error {
+	f := cmp.Or(check.Threads("e.Threads", e.Threads), check.Least("n", n, 0), check.Least("numbers", numbers, 0))
+	if f == nil && do == nil {
+		f = &check.Failure{Where: "do", Got: "nil", Want: "a function"}
+	}
+	if f != nil {
+		return (*Error)(f.In("kernel.Exec.Split"))
+	}
+	splits.Run(&do, n, float64(numbers)/wakingNumbers, 0, e.Threads, e.ParallelFor)
+	return nil
+}
+
+// wakingNumbers is how many simple functions take as long as waking a thread, about.
+const wakingNumbers = 1 << 18
+
+var splits = parallel.Loop[func(lo, hi int), struct{}]{
+	Scratch: &parallel.NoScratch,
+	Do:      func(do *func(lo, hi int), _ *struct{}, lo, hi int) { (*do)(lo, hi) },
 }

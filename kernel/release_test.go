@@ -189,20 +189,19 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 			t.Fatal(err)
 		}
 	}
-	warm := false
-	n := testutil.CountMallocs(1, func() {
-		if !warm {
-			warm = true
-			call(often, 4) // for workers
-			kernel.ReleaseMemory()
-			call(rare, 4)
-		} else {
-			call(often, threads)
-		}
+	testutil.CheckNone(t, "allocations", func() uint64 {
+		warm := false
+		return testutil.CountMallocs(1, func() {
+			if !warm {
+				warm = true
+				call(often, 4) // for workers
+				kernel.ReleaseMemory()
+				call(rare, 4)
+			} else {
+				call(often, threads)
+			}
+		})
 	})
-	if n != 0 && !testutil.Race {
-		t.Errorf("%d allocations", n)
-	}
 }
 
 // TestScratchFitsTheNextCall: of two calls in a row, the second one finds room for its small pages,

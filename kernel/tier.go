@@ -93,6 +93,8 @@ func (t Tier) Tuning() string {
 //	PairRows       with more rows than this, widen weights of products in bfloat16 once per call
 //	LowerRows      with at most this many rows of float32, weights with a scale for each 16, such
 //	               as K-quants, take the kernels of the tier below and its WeightSteps; 0: never
+//	FarRows        in place of a smaller SkinnyRows with DynamicInt12, and of keys and values that
+//	               have too many numbers for a core's own caches
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later
 // version may have further numbers, and a number that has lost its meaning stays and does nothing.

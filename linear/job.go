@@ -158,6 +158,9 @@ func (j *job) plan(t *tier.Tier, option int) {
 	threads, most, vary := j.usefulThreads(option, threadFMAs)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
+		if j.conversion() != nil && m >= minRows*threads { // each converts its own rows alone
+			j.rowRanges = ints.RoundUp(j.rowRanges, threads)
+		}
 		j.panelRanges = min(panels, max(j.panelRanges, ints.CeilDiv(wanted, j.rowRanges)))
 		j.rowRanges = min(ints.CeilDiv(m, minRows), max(j.rowRanges, ints.CeilDiv(wanted, j.panelRanges)))
 	}
@@ -175,8 +178,10 @@ func (j *job) limits() (rows, panels int) {
 	switch c := j.conversion(); {
 	case j.isProduct():
 		return productRows, productPanels
-	case c != nil:
+	case c != nil && j.x.dtype == view.Float32:
 		return c.rows(j.rowWords()), j.linear.panels()
+	case c != nil:
+		return maxRows, j.linear.panels()
 	case j.linear.rounds:
 		return maxRows, roundedPanels
 	}
@@ -260,13 +265,16 @@ func (j *job) findShape() (s shape) {
 	if j.unpacks {
 		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.depth()))
 	}
-	if j.conversion() != nil {
+	if j.conversion() != nil && j.x.dtype == view.Float32 {
 		s.codes = m * j.rowWords()
 		if j.x.colStride != 1 || l.hasTail() {
 			s.rows = l.depth()
 		}
 	}
-	if l.n%ukernel.PanelStep != 0 || j.pads {
+	switch {
+	case j.tiles:
+		s.edge = ukernel.PanelLanes * min(m, stripRows)
+	case l.n%ukernel.PanelStep != 0 || j.pads:
 		s.edge = ukernel.PanelLanes * m
 	}
 	if j.transposes() {

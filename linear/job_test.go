@@ -73,6 +73,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Converted rows are cut into as many ranges for each thread, if there are enough: it then converts
+// its own alone.
+func TestConvertedPlan(t *testing.T) {
+	eager := tier.Tiers[0]
+	eager.ThreadFMAs = 1
+	for _, threads := range []int{2, 3} {
+		for m, want := range map[int]int{1: 1, minRows*threads - 1: 1, minRows * threads: threads, 288 * threads: threads, 289 * threads: 2 * threads} {
+			j := job{linear: &Linear{n: 5000, k: 64, format: Q8_0}, out: Matrix{rows: m, cols: 5000}, int8: true}
+			if j.plan(&eager, threads); j.rowRanges != want {
+				t.Errorf("%d threads: %d rows are %d ranges, want %d", threads, m, j.rowRanges, want)
+			}
+		}
+	}
+}
+
 // Tiers whose kernels need the part of a panel in L1 get smaller blocks, which take one panel
 // after the other as long as they stay small. Widened weights are worth larger ones.
 func TestOrderedPlan(t *testing.T) {

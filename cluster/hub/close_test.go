@@ -132,12 +132,13 @@ func TestCopiesThatFail(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(s.folder(bucket), "bad", "x"), 0o777); err != nil { // a folder that no file replaces
 		t.Fatal(err)
 	}
-	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucket})
+	kv, err := js.CreateKeyValue(testutil.Context(t), jetstream.KeyValueConfig{Bucket: bucket})
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx := testutil.Context(t)
 	for i := 0; log.Count("no copies are kept of a directory") < 5; i++ {
-		if _, err := kv.Put(t.Context(), "bad", fmt.Append(nil, i)); err != nil {
+		if _, err := kv.Put(ctx, "bad", fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

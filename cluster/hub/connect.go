@@ -30,9 +30,9 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Connect connects to the server that c names. It tries again for c.Wait while no server answers;
-// wrong credentials are an error at once. After that the connection comes back by itself whenever
-// it is lost. An error is a [*kernel.Error], or it wraps an error of NATS or ctx.
+// Connect connects to the server that c names. It tries again for c.Wait while no server answers,
+// at least once; wrong credentials are an error at once. After that the connection comes back by
+// itself whenever it is lost. An error is a [*kernel.Error], or it wraps an error of NATS or ctx.
 func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -41,9 +41,10 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if wait := cmp.Or(c.Wait, defaultWait); wait > 0 {
+	over, wait := ctx, cmp.Or(c.Wait, defaultWait)
+	if wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait)
+		over, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
 	pause := retryPause
@@ -58,7 +59,8 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 		if bits.OnesCount(tries) == 1 && c.Log != nil { // at once, and then ever more rarely
 			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err, "advice", c.Advice)
 		}
-		if ended := Pause(ctx, pause); ended != nil {
+		ended := Pause(over, pause)
+		if ended != nil && (tries > 1 || ctx.Err() != nil) { // at first this program may have stood still
 			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ended)
 		}
 		pause = min(2*pause, longestPause)

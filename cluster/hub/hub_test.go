@@ -51,7 +51,7 @@ func echo(t *testing.T, c Config) error {
 	if err := nc.Publish(nc.Subject("echo"), []byte("x")); err != nil {
 		return err
 	}
-	_, err = sub.NextMsg(5 * time.Second)
+	_, err = sub.NextMsgWithContext(t.Context())
 	return err
 }
 
@@ -87,15 +87,12 @@ func TestStreamNames(t *testing.T) {
 
 // A program may start before its server.
 func TestConnectWaits(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	done := make(chan error)
-	go func() { done <- echo(t, Config{URL: "nats://" + l.Addr().String(), Wait: time.Minute}) }()
-	time.Sleep(50 * time.Millisecond)
+	port := testutil.FreePort()
+	done, waits := make(chan error), make(chan struct{})
+	warned := sync.OnceFunc(func() { close(waits) })
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { warned(); return len(p), nil }), nil))
+	go func() { done <- echo(t, Config{URL: fmt.Sprint("nats://127.0.0.1:", port), Wait: -1, Log: log}) }()
+	<-waits
 	s, err := Serve(t.Context(), ServerConfig{Port: port})
 	if err != nil {
 		t.Fatal(err)
@@ -104,12 +101,17 @@ func TestConnectWaits(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A program gives up after the time that it is to wait, but not after one try: it may have stood
+// still meanwhile.
+func TestConnectGivesUp(t *testing.T) {
 	var log strings.Builder
-	_, err = Connect(t.Context(), Config{URL: "nats://127.0.0.1:1", Wait: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)), Advice: "start one"})
+	_, err := Connect(t.Context(), Config{URL: "nats://127.0.0.1:1", Wait: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil)), Advice: "start one"})
 	if !errors.Is(err, nats.ErrNoServers) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if !strings.Contains(log.String(), "no server answers yet") || !strings.Contains(log.String(), `advice="start one"`) {
+	if strings.Count(log.String(), "no server answers yet") != 2 || !strings.Contains(log.String(), `advice="start one"`) {
 		t.Errorf("the log has %q", &log)
 	}
 }
@@ -234,6 +236,7 @@ func TestConfigErrors(t *testing.T) {
 
 // Streams in a folder outlive their server, and a temporary folder does not.
 func TestStore(t *testing.T) {
+	ctx := testutil.Context(t)
 	dir := t.TempDir()
 	for i := range 2 {
 		s := serve(t, ServerConfig{StoreDir: dir})
@@ -245,14 +248,14 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: nc.StreamName("s"), Subjects: []string{nc.Subject("s")}})
+		stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: nc.StreamName("s"), Subjects: []string{nc.Subject("s")}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := stream.CachedInfo().State.Msgs; got != uint64(i) {
 			t.Errorf("%d messages in stream, want %d", got, i)
 		}
-		if _, err := js.Publish(t.Context(), nc.Subject("s"), nil); err != nil {
+		if _, err := js.Publish(ctx, nc.Subject("s"), nil); err != nil {
 			t.Fatal(err)
 		}
 		nc.Close()

@@ -10,19 +10,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
 // oneOfThree returns a server of three whose store has a file of JetStream's.
 func oneOfThree(t *testing.T, name string) ServerConfig {
 	t.Helper()
-	c := ServerConfig{Port: -1, StoreDir: t.TempDir(), Cluster: "c", Name: "a", Routes: []string{"nats://127.0.0.1:1"}, Log: slog.New(slog.DiscardHandler)}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c.ClusterPort = l.Addr().(*net.TCPAddr).Port
+	c := ServerConfig{Port: -1, StoreDir: t.TempDir(), Cluster: "c", Name: "a", ClusterPort: testutil.FreePort(), Routes: []string{"nats://127.0.0.1:1"}, Log: slog.New(slog.DiscardHandler)}
 	file := filepath.Join(c.StoreDir, "jetstream", name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("bytes"), 0o600)); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ type Pages struct {
 	open     atomic.Pointer[pageStore]
 	rests    atomic.Int64  // until when it is not asked, as it has failed: nanoseconds of Unix time
 	rest     time.Duration // how long it is not asked then; 0 means 10 s
-	patience time.Duration // how long a page is waited for; 0 means 5 s
+	patience time.Duration // how long a page is waited for, or an answer as one is put; 0 means 5 s
 }
 
 // A pageStore is an object store that is open.
@@ -94,7 +94,7 @@ func (p *Pages) openLater(ctx context.Context, conn *hub.Conn, err error) {
 // NATS.
 func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 	s := &pageStore{conn: conn, bucket: conn.StreamName(hub.PagesName)}
-	err := s.connect(ctx, p.Most)
+	err := s.connect(ctx, p.Most, p.wait())
 	if refusal := conn.LastError(); err != nil && errors.Is(refusal, nats.ErrPermissionViolation) { // NATS answers such a request with silence
 		err = refusal
 	}
@@ -110,8 +110,8 @@ func (p *Pages) Connect(ctx context.Context, conn *hub.Conn) error {
 
 // connect opens the stream of the object store. Unlike an object store that NATS' client makes, a
 // full one does not refuse messages: the server drops old ones.
-func (s *pageStore) connect(ctx context.Context, most int64) error {
-	js, err := jetstream.New(s.conn.Conn)
+func (s *pageStore) connect(ctx context.Context, most int64, wait time.Duration) error {
+	js, err := jetstream.New(s.conn.Conn, jetstream.WithDefaultTimeout(wait))
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,9 @@ type object struct {
 	note uint64 // the message with what is noted of it
 	data []byte // nil if chunks are missing
 }
+
+// wait returns how long an answer is waited for.
+func (p *Pages) wait() time.Duration { return cmp.Or(p.patience, 5*time.Second) }
 
 // ask has do use the store, if it can be asked now. After a failure it is not asked for a while, as
 // what computes a text waits for its pages.
@@ -216,7 +219,7 @@ func (s *pageStore) remove(ctx context.Context, k promptcache.Key, o *object) er
 // Get implements [promptcache.Backend].
 func (p *Pages) Get(ctx context.Context, k promptcache.Key) (page []byte, err error) {
 	err = p.ask(ctx, func(s *pageStore) error {
-		ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.patience, 5*time.Second))
+		ctx, cancel := context.WithTimeout(ctx, p.wait())
 		defer cancel()
 		o, err := s.read(ctx, k)
 		if err != nil {

@@ -32,7 +32,7 @@ func openPages(t *testing.T, s *hub.Server, most int64) *Pages {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	p := &Pages{Most: most}
+	p := &Pages{Most: most, patience: time.Hour} // no page is late because others have the processors
 	if err := p.Connect(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestPagesDamaged(t *testing.T) {
 	nats := newNATS(t)
 	p := openPages(t, nats, 1<<26)
 	c, s := cacheOf(p), p.open.Load()
-	js, err := jetstream.New(s.conn.Conn)
+	js, err := jetstream.New(s.conn.Conn, jetstream.WithDefaultTimeout(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestPagesLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	p := &Pages{Most: 1 << 21, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	p := &Pages{Most: 1 << 21, patience: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	if err := p.Connect(t.Context(), conn); err != nil || !strings.Contains(log.String(), fmt.Sprint("bytes=", 1<<20)) {
 		t.Errorf("%v, %q", err, log.String())
 	}
@@ -300,7 +300,7 @@ func TestPagesHang(t *testing.T) {
 	p := openPages(t, newNATS(t), 1<<20)
 	p.patience, p.rest = time.Second, time.Hour
 	s := p.open.Load()
-	js, err := jetstream.New(s.conn.Conn)
+	js, err := jetstream.New(s.conn.Conn, jetstream.WithDefaultTimeout(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

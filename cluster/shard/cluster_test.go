@@ -2,7 +2,9 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,7 +86,11 @@ func (x *cluster) kill(name string) {
 func (x *cluster) client(c Config) *Client {
 	x.t.Helper()
 	c.Patience, c.Timeout = time.Minute, time.Hour
-	client, err := New(x.t.Context(), x.connect(), c)
+	conn := x.connect()
+	client, err := New(x.t.Context(), conn, c)
+	for errors.Is(err, ErrNoWorkers) {
+		client, err = New(x.t.Context(), conn, c)
+	}
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -100,6 +106,35 @@ func (x *cluster) client(c Config) *Client {
 		}
 	}
 	return client
+}
+
+// report returns what so many workers, which are all that there are, say of themselves: on a busy
+// machine one search may miss some, and others may be late.
+func (x *cluster) report(workers int) []WorkerReport {
+	x.t.Helper()
+	for {
+		all, err := Report(x.t.Context(), x.own)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if len(all) == workers && !slices.ContainsFunc(all, func(w WorkerReport) bool { return w.Error != "" }) {
+			return all
+		}
+	}
+}
+
+// list returns what the directory has: on a busy machine an entry may take longer than it may.
+func (x *cluster) list() []Info {
+	x.t.Helper()
+	for {
+		all, err := List(x.t.Context(), x.own)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if !slices.ContainsFunc(all, func(i Info) bool { return errors.Is(i.Err, context.DeadlineExceeded) }) {
+			return all
+		}
+	}
 }
 
 // tensor returns [b, h, l, d] of random numbers in a type.

@@ -67,9 +67,9 @@ func TestDirectory(t *testing.T) {
 	grow(t, s, &r, 50)
 	checkBits(t, a, &r, 4, 1, Options{}, s)
 	checkBits(t, b, &r, 4, 1, Options{}, u)
-	list, err := List(t.Context(), x.connect())
-	if err != nil || len(list) != 1 || list[0].Name != "s" || list[0].Keys != 1050 || list[0].Copies != 2 || len(list[0].Workers) != 3 {
-		t.Errorf("%v, %+v", err, list)
+	list := x.list()
+	if len(list) != 1 || list[0].Name != "s" || list[0].Keys != 1050 || list[0].Copies != 2 || len(list[0].Workers) != 3 {
+		t.Errorf("%+v", list)
 	}
 	if err := u.Free(t.Context()); !errors.As(err, &conflict) {
 		t.Errorf("%v", err)
@@ -202,6 +202,7 @@ func TestAbandoned(t *testing.T) {
 // If the directory is away, an append fails and the sequence stays as it is; when the
 // directory is back, the writer goes on.
 func TestDirectoryAway(t *testing.T) {
+	ctx := testutil.Context(t)
 	dir := t.TempDir()
 	x := start(t, hub.ServerConfig{StoreDir: dir}, "", "")
 	r := testutil.Rand(34)
@@ -212,13 +213,13 @@ func TestDirectoryAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), "KV_attn_sequences")
+	stream, err := js.Stream(ctx, "KV_attn_sequences")
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := stream.CachedInfo().Config
 	full.MaxMsgSize = 10 // as little as a full disk takes
-	if _, err := js.UpdateStream(t.Context(), full); err != nil {
+	if _, err := js.UpdateStream(ctx, full); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Append(t.Context(), []*Sequence{s.Sequence}, ones(a, 9, 1), ones(a, 9, 1)); !errors.As(err, new(*DirectoryError)) || s.Len() != 300 {
@@ -226,7 +227,7 @@ func TestDirectoryAway(t *testing.T) {
 	}
 	checkBits(t, a, &r, 2, 1, Options{}, s)
 	full.MaxMsgSize = -1
-	if _, err := js.UpdateStream(t.Context(), full); err != nil {
+	if _, err := js.UpdateStream(ctx, full); err != nil {
 		t.Fatal(err)
 	}
 	grow(t, s, &r, 20)
@@ -237,6 +238,7 @@ func TestDirectoryAway(t *testing.T) {
 
 // What cannot be created or opened is an error that says why.
 func TestDirectoryErrors(t *testing.T) {
+	ctx := testutil.Context(t)
 	x := start(t, hub.ServerConfig{}, "")
 	c := x.client(small)
 	x.create(c, "s")
@@ -257,7 +259,7 @@ func TestDirectoryErrors(t *testing.T) {
 	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg() != "Config" {
 		t.Error(err)
 	}
-	kv, err := c.bucket.open(t.Context(), c.conn)
+	kv, err := c.bucket.open(ctx, c.conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,14 +267,14 @@ func TestDirectoryErrors(t *testing.T) {
 	old.Contract--
 	old.Writer = "w"
 	for name, data := range map[string][]byte{"old": old.Encode(), "junk": []byte("junk"), "empty": nil} {
-		if _, err := kv.Put(t.Context(), name, data); err != nil {
+		if _, err := kv.Put(ctx, name, data); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.Open(t.Context(), name); !errors.Is(err, hub.ErrVersion) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := kv.Put(t.Context(), "cut", (&Sequence{client: c, name: "cut.x", shared: &shared{writer: "w"}}).entry().Encode()[:30]); err != nil {
+	if _, err := kv.Put(ctx, "cut", (&Sequence{client: c, name: "cut.x", shared: &shared{writer: "w"}}).entry().Encode()[:30]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Open(t.Context(), "cut"); !errors.As(err, &d) {
@@ -293,7 +295,7 @@ func TestFullDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 3000}); err != nil {
+	if _, err := js.CreateKeyValue(testutil.Context(t), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	c := x.client(small)
@@ -327,6 +329,7 @@ func TestFullDirectory(t *testing.T) {
 // one that a client makes does. It can be taken again at once and later, and a client that does not
 // know of that cannot bring the old sequence back.
 func TestMarkers(t *testing.T) {
+	ctx := testutil.Context(t)
 	for _, ttl := range []time.Duration{time.Second, 0} {
 		x := start(t, hub.ServerConfig{}, "")
 		conn := x.connect()
@@ -334,13 +337,13 @@ func TestMarkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), LimitMarkerTTL: ttl})
+		kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), LimitMarkerTTL: ttl})
 		if err != nil {
 			t.Fatal(err)
 		}
 		values := func() uint64 {
 			t.Helper()
-			status, err := kv.Status(t.Context())
+			status, err := kv.Status(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,7 +360,7 @@ func TestMarkers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := kv.Put(t.Context(), "damaged", []byte("x")); err != nil {
+		if _, err := kv.Put(ctx, "damaged", []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		if err := Forget(t.Context(), conn, "damaged"); err != nil {
@@ -390,7 +393,7 @@ func TestMarkers(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")
 	c := x.client(small)
 	x.create(c, "a")
-	if status, err := c.bucket.kv.Status(t.Context()); err != nil || status.LimitMarkerTTL() != markerTime {
+	if status, err := c.bucket.kv.Status(ctx); err != nil || status.LimitMarkerTTL() != markerTime {
 		t.Errorf("%v, %v: want markers for %v", status, err, markerTime)
 	}
 }

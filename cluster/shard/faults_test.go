@@ -211,7 +211,6 @@ func TestDeclinedTail(t *testing.T) {
 	c.quarantine = time.Hour
 	s := newText(t, c, &r, 300)
 	c.wait(200 * time.Millisecond)
-	c.config.Timeout = 5 * time.Second
 	spy := x.connect()
 	offers, err := spy.SubscribeSync(c.conn.Subject("shard", "a", "send"))
 	if err != nil {
@@ -230,7 +229,10 @@ func TestDeclinedTail(t *testing.T) {
 	done := x.busy("b")
 	grow(t, s, &r, 1) // without b, which is not waited for
 	c.trust("b")
+	long := c.config.Timeout
+	c.config.Timeout = 5 * time.Second // for b, and not as long as a itself waits for b
 	grow(t, s, &r, 1)
+	c.config.Timeout = long
 	if _, trusted := c.trusted(); slices.Contains(trusted, "b") {
 		t.Error("a worker that took no copy in time is trusted")
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -54,7 +53,7 @@ func TestHostileMessages(t *testing.T) {
 		msg.Data = m.data
 		hub.Seal(msg, "a."+m.endpoint)
 		msg.Header.Set(hub.VersionHeader, m.version)
-		reply, err := conn.RequestMsg(msg, 5*time.Second)
+		reply, err := conn.RequestMsgWithContext(t.Context(), msg)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

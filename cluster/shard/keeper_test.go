@@ -100,6 +100,7 @@ func TestLeave(t *testing.T) {
 // A worker that has said that blocks are lost takes it back when they are not, also if the
 // directory could not be read in between.
 func TestLossIsTakenBack(t *testing.T) {
+	ctx := testutil.Context(t)
 	x := start(t, hub.ServerConfig{}, "")
 	said := make(chan string, 1000)
 	x.work(WorkerConfig{Name: "b", Repair: 40 * time.Millisecond, Log: slog.New(slog.NewTextHandler(lineWriter(said), nil))})
@@ -117,17 +118,17 @@ func TestLossIsTakenBack(t *testing.T) {
 	s := x.create(c, "s")
 	r := testutil.Rand(35)
 	grow(t, s, &r, 256*8)
-	kv, err := c.bucket.open(t.Context(), c.conn)
+	kv, err := c.bucket.open(ctx, c.conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.kill("a")
 	until("sequence=s lost=4 of=8")
-	if _, err := kv.Put(t.Context(), "s", []byte("junk")); err != nil {
+	if _, err := kv.Put(ctx, "s", []byte("junk")); err != nil {
 		t.Fatal(err)
 	}
 	until("msg=repair")
-	if err := kv.Purge(t.Context(), "s"); err != nil {
+	if err := kv.Purge(ctx, "s"); err != nil {
 		t.Fatal(err)
 	}
 	until("sequence=s lost=0 of=0")
@@ -144,11 +145,11 @@ func TestLossIsConfirmed(t *testing.T) {
 	s := x.create(x.client(config), "s")
 	r := testutil.Rand(36)
 	grow(t, s, &r, 256*8)
-	k := newKeeper(x.workers["b"], time.Minute)
+	k := newKeeper(x.workers["b"], time.Hour)
 	round := func() int {
 		t.Helper()
 		for k.rest = 0; ; {
-			k.seen["a"] = time.Now().Add(-time.Hour)
+			k.seen["a"] = time.Now().Add(-2 * time.Hour)
 			if err := k.round(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -168,8 +169,8 @@ func TestLossIsConfirmed(t *testing.T) {
 		t.Errorf("said %q and %d more", line, len(said))
 	}
 	for alone, gone := range map[bool]bool{true: false, false: true} {
-		k.alone, k.looked = alone, time.Now().Add(-30*time.Second)
-		k.seen["a"] = time.Now().Add(-80 * time.Second)
+		k.alone, k.looked = alone, time.Now().Add(-30*time.Minute)
+		k.seen["a"] = time.Now().Add(-80 * time.Minute)
 		if err := k.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func (k *keeper) later(name string, by time.Duration) { k.seen[name] = k.seen[na
 // A keeper reads the directory in each round from when the only holder of a block does not answer
 // until it has said twice that the block is lost, and rests then.
 func TestLossIsReportedSoon(t *testing.T) {
-	_, k, _ := losing(t, time.Minute, "s")
+	_, k, _ := losing(t, time.Hour, "s")
 	rounds := 0
 	round := func() {
 		t.Helper()
@@ -222,7 +223,7 @@ func TestLossIsReportedSoon(t *testing.T) {
 			t.Fatalf("a is not gone yet: %d rounds of rest, %d blocks lost", k.rest, k.worker.Directory().Lost)
 		}
 	}
-	k.later("a", time.Hour)
+	k.later("a", 2*time.Hour)
 	if round(); k.rest != 0 || k.doubts["s"] != 2 {
 		t.Errorf("a is gone: %d rounds of rest, doubts %v", k.rest, k.doubts)
 	}
@@ -234,21 +235,22 @@ func TestLossIsReportedSoon(t *testing.T) {
 // An entry that cannot be read hides no loss: its own is found when it can be read again, and those
 // of others are counted meanwhile.
 func TestLossBesideDamage(t *testing.T) {
-	_, k, c := losing(t, time.Minute, "s", "t")
-	kv, err := c.bucket.open(t.Context(), c.conn)
+	ctx := testutil.Context(t)
+	_, k, c := losing(t, time.Hour, "s", "t")
+	kv, err := c.bucket.open(ctx, c.conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := kv.Get(t.Context(), "s")
+	entry, err := kv.Get(ctx, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.later("a", time.Hour)
+	k.later("a", 2*time.Hour)
 	for i, step := range []struct {
 		entry []byte
 		lost  int
 	}{{entry.Value(), 0}, {[]byte("junk"), 2}, {entry.Value(), 4}, {[]byte("junk"), 4}} {
-		if _, err := kv.Put(t.Context(), "s", step.entry); err != nil {
+		if _, err := kv.Put(ctx, "s", step.entry); err != nil {
 			t.Fatal(err)
 		}
 		for k.rest, k.alone = 0, true; k.alone; {
@@ -265,10 +267,10 @@ func TestLossBesideDamage(t *testing.T) {
 // A worker is gone after some searches, however long each reading of the directory takes, and not
 // after one.
 func TestSlowReadings(t *testing.T) {
-	_, k, _ := losing(t, time.Minute)
+	_, k, _ := losing(t, time.Hour)
 	for i, gone := range []bool{false, true} {
-		k.looked = time.Now().Add(-2 * time.Minute)
-		k.later("a", 2*time.Minute)
+		k.looked = time.Now().Add(-2 * time.Hour)
+		k.later("a", 2*time.Hour)
 		k.alone = false
 		if err := k.look(t.Context()); err != nil {
 			t.Fatal(err)
@@ -360,33 +362,26 @@ func TestHeld(t *testing.T) {
 	s := x.create(c, "s")
 	r := testutil.Rand(34)
 	grow(t, s, &r, 256*6)
-	held := func() (Copies, int) {
-		all, err := List(t.Context(), c.conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reports, err := Report(t.Context(), c.conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+	held := func(workers int) (Copies, int) {
+		all := x.list()
 		onA := 0
 		for _, holders := range all[0].blocks {
 			if slices.Contains(holders, "a") {
 				onA++
 			}
 		}
-		return all[0].Held(reports), onA
+		return all[0].Held(x.report(workers)), onA
 	}
-	got, onA := held()
+	got, onA := held(3)
 	if got != (Copies{Least: 2}) || onA == 0 {
 		t.Errorf("%+v, %d blocks on a", got, onA)
 	}
 	x.kill("a")
-	if got, _ := held(); got != (Copies{Least: 1, Lacking: onA}) {
+	if got, _ := held(2); got != (Copies{Least: 1, Lacking: onA}) {
 		t.Errorf("%+v, %d blocks on a", got, onA)
 	}
 	x.kill("b")
-	if got, _ := held(); got.Least != 0 || got.Lost == 0 || got.Lacking != 0 {
+	if got, _ := held(1); got.Least != 0 || got.Lost == 0 || got.Lacking != 0 {
 		t.Errorf("%+v", got)
 	}
 }

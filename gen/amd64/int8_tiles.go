@@ -1,7 +1,7 @@
 package amd64
 
 import (
-	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -23,24 +23,31 @@ import (
 // them.
 //
 // A tile of integers goes through memory to the registers. A tile store waits for its product, and
-// what follows waits for the store. So a block is stored when the products of the next blocks are
-// on their way, and its sums are scaled a block after that, see behind.
+// what follows waits for the store. So products are two blocks ahead of the sums that are scaled,
+// and stores one. They go on from tile to tile without a pause, see ahead.
 type tileProduct struct {
 	tileStack
 	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
 	integers int                    // of a lane in a block, for a scale
 	minima   bool
 	line     reg.GPVirtual // the bytes between rows of tiles of weights and of sums
+	ldx      reg.GPVirtual
+	x, block reg.GPVirtual // of the next product
+	slot     reg.GPVirtual // for the sums of the last product
 }
 
 // tileFormats are the formats of each function.
 var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.S8, ukernel.S4},
 	{ukernel.U4},
+	{ukernel.E2M1},
 	{ukernel.U4x32, ukernel.U5x32},
-	{ukernel.U4x16, ukernel.U5x16, ukernel.U5x16BF16},
+	{ukernel.U4x16, ukernel.U5x16},
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
+
+// brain tells whether what makes up for the offset is added for itself.
+func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
 
 // halves is 2 if the halves of the steps have integers of their own, else 1.
 func (t *tileProduct) halves() int { return max(t.integers, 1) }
@@ -53,17 +60,8 @@ func (t *tileProduct) parts() int {
 	return t.halves()
 }
 
-// behind is how many blocks after its product a tile of sums is stored. With one part two tiles of
-// sums take turns.
-func (t *tileProduct) behind() int {
-	if t.parts() == 1 {
-		return 2
-	}
-	return 1
-}
-
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
-func (t *tileProduct) chunkBlocks() int { return 16 / t.halves() }
+func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
 // tiles.
@@ -103,11 +101,11 @@ func (t *tileStack) setRows(rows reg.GPVirtual, tiles ...emit.Tile) {
 	}
 }
 
-// The tiles: sums, and two of rows of x and of weights, which take turns.
+// The tiles: the parts of sums, rows of x, and the parts of weights.
 const (
 	tileSums    emit.Tile = 0
 	tileX       emit.Tile = 4
-	tileWeights emit.Tile = 6
+	tileWeights emit.Tile = 5
 )
 
 const (
@@ -120,24 +118,27 @@ const (
 
 // The stack: the shapes of tiles, variables, tiles of sums, blocks.
 const (
-	varLane   = emit.TileConfigBytes + 8*iota // 4 times the first lane
-	varLanes                                  // 4 times all lanes
-	varSize                                   // bytes of a block of all lanes
-	varLDX                                    // bytes between rows
-	varLDC                                    //
-	varBlock                                  // the first block of a chunk
-	varX                                      // the first row there
-	varLeft                                   // inputs from there on
-	varHead                                   // of grouped formats, the head of a segment or block
-	varBlocks                                 // blocks of the chunk
-	varEnd                                    // the last turn of a tile
-	varLoad                                   // whether sums begin with C
-	varRows                                   // rows left
-	varXRow                                   // the first of them
-	varCRow                                   //
-	varMore                                   // of grouped formats, see groupedNumbers
-	varOffset                                 //
-	varBits                                   //
+	varLane     = emit.TileConfigBytes + 8*iota // 4 times the first lane
+	varLanes                                    // 4 times all lanes
+	varSize                                     // bytes of a block of all lanes
+	varLDX                                      // bytes between rows
+	varLDC                                      //
+	varBlock                                    // the first block of a chunk
+	varX                                        // the first row there
+	varLeft                                     // inputs from there on
+	varHead                                     // of grouped formats, the head of a segment or block
+	varBlocks                                   // blocks of the chunk
+	varEnd                                      // the end of the chunk's blocks on the stack
+	varSlots                                    // the sum of the addresses of both slots
+	varAhead                                    // rows left, of the next product
+	varAheadRow                                 // the first of them
+	varLoad                                     // whether sums begin with C
+	varRows                                     // rows left
+	varXRow                                     // the first of them
+	varCRow                                     //
+	varMore                                     // of grouped formats, see groupedNumbers
+	varOffset                                   //
+	varBits                                     //
 	varsEnd
 
 	magicAt = (varsEnd + 63) / 64 * 64 // a line
@@ -189,8 +190,11 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	has := func(list []ukernel.PackedFormat) bool { return slices.Contains(list, q) }
 	t.formats = tileFormats[slices.IndexFunc(tileFormats, has)]
 	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"+[...]string{"", "X32", "X16"}[t.integers]
-	if t.minima {
+	switch {
+	case t.minima:
 		name += "Minima"
+	case t.brain():
+		name += "Values"
 	}
 	if q == t.formats[0] {
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
@@ -205,7 +209,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	if q.Grouped() {
 		g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
 	} else {
-		g.jumpInt8(q, int8Blocks, true)
+		g.jumpInt8(q, int8Function(q), true)
 	}
 }
 
@@ -248,7 +252,7 @@ func (t *tileProduct) emit() {
 func (t *tileProduct) configure() {
 	const words = spec.BlockSteps / 4
 	sums, x, weights := emit.TileShape{Rows: emit.TileRows, Bytes: 4 * tileLanes}, emit.TileShape{Rows: emit.TileRows, Bytes: spec.BlockSteps}, emit.TileShape{Rows: words, Bytes: 4 * tileLanes}
-	t.shapes("tilesInt8", [8]emit.TileShape{sums, sums, sums, sums, x, x, weights, weights})
+	t.shapes("tilesInt8", [8]emit.TileShape{sums, sums, sums, sums, x, weights, weights, weights})
 	t.LDTILECFG(t.local(0))
 }
 
@@ -265,8 +269,8 @@ func (t *tileProduct) prepare() {
 			t.VMOVDQU32(t.Constant(magic), v)
 			t.VMOVDQU32(v, t.local(magicAt))
 		}
-	case t.minima:
-		t.IMUL3Q(operand.I32(ukernel.U4.BlockBytes(1)), lanes, size)
+	case t.minima || t.brain():
+		t.IMUL3Q(operand.I32(t.formats[0].BlockBytes(1)), lanes, size)
 	default:
 		t.IMUL3Q(operand.I32(ukernel.S4.BlockBytes(1)), lanes, size)
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
@@ -279,6 +283,10 @@ func (t *tileProduct) prepare() {
 	t.MOVQ(lanes, t.local(varLanes))
 	t.MOVQ(t.Stride("ldx"), t.local(varLDX))
 	t.MOVQ(t.Stride("ldc"), t.local(varLDC))
+	slots := t.GP64()
+	t.LEAQ(emit.Indexed(t.at, t.at, 1), slots)
+	t.ADDQ(operand.I32(2*sumsAt+t.slotBytes()), slots)
+	t.MOVQ(slots, t.local(varSlots))
 }
 
 // which is the format.
@@ -292,10 +300,6 @@ func (t *tileProduct) chunk() {
 	t.CMPQ(blocks, most)
 	t.CMOVQGT(most, blocks)
 	t.MOVQ(blocks, t.local(varBlocks))
-	end := t.GP64()
-	t.LEAQ(emit.At(blocks, t.behind()), end)
-	t.MOVQ(end, t.local(varEnd))
-
 	block, to, lanes := t.get(varBlock), t.GP64(), t.get(varLanes)
 	t.LEAQ(t.local(t.blocksAt()), to)
 	t.Label("expand")
@@ -310,6 +314,7 @@ func (t *tileProduct) chunk() {
 	t.DECQ(blocks)
 	t.JNZ(operand.LabelRef("expand"))
 	t.MOVQ(block, t.local(varBlock))
+	t.MOVQ(to, t.local(varEnd))
 }
 
 // expandBlock writes a block to the stack.
@@ -324,12 +329,15 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 	t.ADDQ(block, numbers)
 	t.ADDQ(half, numbers)
 	t.widenHeader(header, to, t.row(rowScales))
-	if t.minima {
+	switch {
+	case t.minima:
 		t.ADDQ(half, header)
 		t.ADDQ(half, numbers)
 		t.widenHeader(header, to, t.row(rowMinima))
 		t.expand4(numbers, lanes, to, 0)
-	} else {
+	case t.brain():
+		t.expand4(numbers, lanes, to, 0)
+	default:
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
 		t.JNE(operand.LabelRef("four"))
 		t.expand8(numbers, lanes, to)
@@ -343,7 +351,7 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 // widenHeader writes the scales or minima of 16 lanes.
 func (t *tileProduct) widenHeader(from, to reg.GPVirtual, disp int) {
 	d := t.Vec()
-	t.VCVTPH2PS(emit.At(from, 0), d)
+	t.widenScales(t.formats[0], emit.At(from, 0), d)
 	t.VMOVUPS(d, emit.At(to, disp))
 }
 
@@ -362,7 +370,10 @@ func (t *tileProduct) expand8(from, lanes, to reg.GPVirtual) {
 
 // expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones.
 func (t *tileProduct) expand4(from, lanes, to reg.GPVirtual, offset int) {
-	mask, o := t.Vec(), t.Vec()
+	mask, o, values := t.Vec(), t.Vec(), reg.VecVirtual(nil)
+	if t.brain() {
+		values = t.valueBytes(t.formats[0])
+	}
 	t.VMOVDQU32(t.Constant(0x0f0f0f0f), mask)
 	if offset != 0 {
 		t.VMOVDQU32(t.Constant(uint32(offset)*0x01010101), o)
@@ -379,6 +390,9 @@ func (t *tileProduct) expand4(from, lanes, to reg.GPVirtual, offset int) {
 			if offset != 0 {
 				t.VPSUBB(o, w, w)
 			}
+			if values != nil {
+				t.VPSHUFB(w, values, w)
+			}
 			t.VMOVDQU32(w, emit.At(to, 4*tileLanes*(word+4*half)))
 		}
 		t.ADDQ(lanes, from)
@@ -393,6 +407,7 @@ func (t *tileProduct) rows() {
 	t.MOVQ(t.Memory(t.Param("c").Base()), c)
 	t.ADDQ(t.local(varLane), c)
 	t.MOVQ(c, t.local(varCRow))
+	t.begin()
 	t.Label("rows")
 	t.Comment("Go back if less than a tile is left.")
 	back := t.GP64()
@@ -416,43 +431,101 @@ func (t *tileProduct) rows() {
 	t.JG(operand.LabelRef("rows"))
 }
 
-// sums is the tile of a part of every second block.
-func (t *tileProduct) sums(turn, part int) emit.Tile {
-	return tileSums + emit.Tile(turn%t.behind()*t.parts()+part)
+// begin emits the first products, which are ahead of the sums.
+func (t *tileProduct) begin() {
+	t.ldx, t.x, t.block, t.slot = t.get(varLDX), t.get(varX), t.GP64(), t.GP64()
+	t.Move(t.Argument("m"), t.local(varAhead))
+	t.LEAQ(t.local(t.blocksAt()), t.block)
+	t.LEAQ(t.local(sumsAt), t.slot)
+	t.firstRow("first")
+	t.product(func() {})
+	t.ahead("second")
+	t.next("third")
 }
 
-// product emits the products of a block with rows of x.
-func (t *tileProduct) product(turn int, rows operand.Mem, block reg.GPVirtual) {
-	x := tileX + emit.Tile(turn)
-	t.TILELOADD(rows, x)
+// next emits the next product, if there is one, and the store of the last one.
+func (t *tileProduct) next(name string) {
+	t.CMPQ(t.local(varAhead), operand.Imm(0))
+	t.JE(operand.LabelRef(name + "none"))
+	t.product(t.store)
+	t.ahead(name)
+	t.Goto(name + "stored")
+	t.Label(name + "none")
+	t.store()
+	t.Label(name + "stored")
+	t.nextSlot()
+}
+
+// firstRow sets x to the first row of a tile: 16 rows before the end if less are left.
+func (t *tileProduct) firstRow(label string) {
+	back := t.GP64()
+	t.MOVQ(operand.U32(emit.TileRows), back)
+	t.SUBQ(t.local(varAhead), back)
+	t.JLE(operand.LabelRef(label))
+	t.IMULQ(t.ldx, back)
+	t.SUBQ(back, t.x)
+	t.Label(label)
+	t.MOVQ(t.x, t.local(varAheadRow))
+}
+
+// ahead goes on to the next product, which may be of the next rows. After all rows, none are left.
+func (t *tileProduct) ahead(name string) {
+	t.ADDQ(operand.I32(spec.RowBytes), t.x)
+	t.ADDQ(operand.I32(t.blockBytes()), t.block)
+	t.CMPQ(t.block, t.local(varEnd))
+	t.JNE(operand.LabelRef(name))
+	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
+	t.JG(operand.LabelRef(name + "rows"))
+	t.MOVQ(operand.U32(0), t.local(varAhead))
+	t.Goto(name)
+	t.Label(name + "rows")
+	t.LEAQ(t.local(t.blocksAt()), t.block)
+	t.MOVQ(t.local(varAheadRow), t.x)
+	next := t.GP64()
+	t.MOVQ(t.ldx, next)
+	t.SHLQ(operand.Imm(4), next) // emit.TileRows
+	t.ADDQ(next, t.x)
+	t.firstRow(name + "row")
+	t.Label(name)
+}
+
+// product emits the products of a block with rows of x. They replace the sums of the last one,
+// which store stores. Loads come first: they do not wait for it.
+func (t *tileProduct) product(store func()) {
+	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
 	for part := range t.parts() {
-		b, sums, weights := emit.Indexed(block, t.line, 1), t.sums(turn, part), tileWeights+emit.Tile((turn+part)%2)
+		b := emit.Indexed(t.block, t.line, 1)
 		b.Disp = part * blockCodes
 		if part == 2 { // a single row
-			b = t.again(emit.At(block, t.row(rowTotals)))
+			b = t.again(emit.At(t.block, t.row(rowTotals)))
 		}
+		t.TILELOADD(b, tileWeights+emit.Tile(part))
+	}
+	store()
+	for part := range t.parts() {
+		sums := tileSums + emit.Tile(part)
 		if t.integers == 1 {
 			t.TILELOADD(t.again(t.local(magicAt)), sums)
 		} else {
 			t.TILEZERO(sums)
 		}
-		t.TILELOADD(b, weights)
-		t.TDPBSSD(weights, x, sums)
+		t.TDPBSSD(tileWeights+emit.Tile(part), tileX, sums)
 	}
-}
-
-// slot is memory for the sums of a block, from some bytes on.
-func (t *tileProduct) slot(turn, disp int) operand.Mem {
-	return t.local(sumsAt + turn*t.slotBytes() + disp)
 }
 
 // store emits the way of the sums of a block to memory.
-func (t *tileProduct) store(turn int) {
+func (t *tileProduct) store() {
 	for part := range t.parts() {
-		to := t.slot(turn, part*tileBytes)
-		to.Index, to.Scale = t.line, 1
-		t.TILESTORED(t.sums(turn, part), to)
+		to := emit.Indexed(t.slot, t.line, 1)
+		to.Disp = part * tileBytes
+		t.TILESTORED(tileSums+emit.Tile(part), to)
 	}
+}
+
+// nextSlot goes on to the other slot.
+func (t *tileProduct) nextSlot() {
+	t.NEGQ(t.slot)
+	t.ADDQ(t.local(varSlots), t.slot)
 }
 
 // again is memory of a line that all rows of a tile are loaded from.
@@ -464,14 +537,14 @@ func (t *tileProduct) again(line operand.Mem) operand.Mem {
 }
 
 // ofLanes loads what the lanes of a block have, but what a tile is made of.
-func (t *tileProduct) ofLanes(block reg.GPVirtual, disp int) []reg.VecVirtual {
+func (t *tileProduct) ofLanes(block reg.GPVirtual) []reg.VecVirtual {
 	count := t.blockRows()
 	if t.parts() == 3 {
 		count = rowTotals
 	}
 	rows := t.Vecs(count)
 	for i, v := range rows {
-		t.VMOVUPS(emit.At(block, disp+t.row(i)), v)
+		t.VMOVUPS(emit.At(block, t.row(i)), v)
 	}
 	return rows
 }
@@ -496,6 +569,11 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 	t.VMULPS_BCST(x(spec.RowScale), lanes[rowScales], p)
 	t.VFMADD231PS(s, p, v)
 	switch {
+	case t.brain():
+		whole := t.Vec()
+		t.VPSLLD_BCST(operand.Imm(uint64(bits.TrailingZeros(uint(t.formats[0].Offset())))), x(spec.RowMinusSum), whole)
+		t.VCVTDQ2PS(whole, whole)
+		t.VFMADD231PS(whole, p, v)
 	case !t.minima:
 	case t.integers == 0:
 		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
@@ -537,46 +615,19 @@ func (t *tileProduct) tile() {
 		t.Zero(t.Context, v)
 	}
 	t.Label("begin")
-	scaled := t.behind() + 1 // blocks ago was the product whose sums are scaled, where x is
-	ldx, first := t.get(varLDX), t.get(varXRow)
-	t.SUBQ(operand.I32(scaled*spec.RowBytes), first)
-	x := t.rowsFrom(first, ldx, emit.TileRows)
-	block, done := t.GP64(), t.GP64()
+	x, block := t.rowsFrom(t.get(varXRow), t.ldx, emit.TileRows), t.GP64()
 	t.LEAQ(t.local(t.blocksAt()), block)
-	t.XORQ(done, done)
 	t.AlignLoop()
 	t.Label("blocks")
-	for turn := range sumSlots {
-		name := fmt.Sprintf("turn%d", turn)
-		stored := t.GP64()
-		t.LEAQ(emit.At(done, -t.behind()), stored)
-		t.CMPQ(stored, t.local(varBlocks))
-		t.JAE(operand.LabelRef(name + "stored"))
-		t.store(turn)
-		t.Label(name + "stored")
-		t.CMPQ(done, t.local(varBlocks))
-		t.JGE(operand.LabelRef(name + "last"))
-		a := emit.Indexed(x.bases[0], ldx, 1)
-		a.Disp = scaled * spec.RowBytes
-		t.product(turn, a, block)
-		t.Label(name + "last")
-		t.CMPQ(done, operand.Imm(uint64(scaled)))
-		t.JL(operand.LabelRef(name + "first"))
-		lanes := t.ofLanes(block, -scaled*t.blockBytes())
-		for i, v := range acc {
-			t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return t.slot(1-turn, disp+i*spec.LineBytes) })
-		}
-		t.Label(name + "first")
-		x.advance(t.gen, spec.RowBytes)
-		t.ADDQ(operand.I32(t.blockBytes()), block)
-		t.CMPQ(done, t.local(varEnd))
-		if turn < sumSlots-1 {
-			t.JE(operand.LabelRef("summed"))
-		}
-		t.LEAQ(emit.At(done, 1), done)
+	t.next("ahead")
+	lanes := t.ofLanes(block)
+	for i, v := range acc {
+		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })
 	}
+	x.advance(t.gen, spec.RowBytes)
+	t.ADDQ(operand.I32(t.blockBytes()), block)
+	t.CMPQ(block, t.local(varEnd))
 	t.JNE(operand.LabelRef("blocks"))
-	t.Label("summed")
 	t.storeRows(acc)
 }
 

@@ -16,7 +16,7 @@ const (
 	// no conversions, for which many CPUs have few units.
 	ByMagic Exp2Style = iota
 	ByConversion
-	ByScaling // by instructions for rounding and for x·2^y
+	ByScaling // by instructions for the rest of rounding and for x·2^y
 )
 
 // horner is the polynomial of r, the constant term first.
@@ -40,8 +40,8 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 	var p *Value
 	switch b.Traits.Exp2 {
 	case ByScaling:
-		n := b.op(Round, x)
-		return b.op(ScaleBy, b.horner(c, b.Sub(x, n)), n, x, b.Const(limit))
+		r := b.op(Fraction, x)
+		return b.op(ScaleBy, b.horner(c, r), b.Sub(x, r), x, b.Const(limit))
 	case ByConversion:
 		n := b.ToInt(x)
 		p = b.AddInt(b.horner(c, b.Sub(x, b.ToFloat(n))), b.ShiftLeft(n, 23))
@@ -60,12 +60,12 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 // Weight is 2^x for x up to 0, and 0 below -100. A NaN stays.
 func (b *Builder) Weight(x *Value) *Value { return b.weight(x, spec.LeastWeight) }
 
-// WeightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. With e the power of two
-// in p, p + 1.5·2^16·e has the last place that is left of p, and so the sum rounds it.
+// WeightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. 2^16·p - p is less than
+// 2^16·p, whose last place is the one that is left of p. So their difference is p, rounded. Close
+// above a power of two the product has a smaller last place, and is rounded to 2^16·p - 2^16·e.
 func (b *Builder) WeightBF16(x *Value) *Value {
-	p, magic := b.weight(x, spec.LeastWeightBF16), b.Const(spec.RoundBF16Magic)
-	e := b.And(p, b.Const(spec.Exponent))
-	return b.NegMulAdd(magic, e, b.MulAdd(magic, e, p))
+	p := b.weight(x, spec.LeastWeightBF16)
+	return b.MulAdd(b.Const(spec.RoundBF16Factor), p, b.Mul(p, b.Const(spec.RoundBF16Less)))
 }
 
 // weight is 2^x for x up to 0, and 0 below the limit.

@@ -155,16 +155,33 @@ const MaxSkinnyWidth = 4 << 10
 // isSkinny tells whether KV heads with so many rows use the skinny kernels.
 func (j *Job) isSkinny(rows int) bool {
 	if j.Call.DynamicInt12 {
-		return rows <= j.tier.SkinnyRows && j.fitsCodes()
+		return rows <= max(j.tier.SkinnyRows, j.tier.FarRows) && j.fitsCodes()
 	}
 	if j.Call.BFloat16 {
-		return rows <= j.tier.SkinnyRows && j.fitsHalves() && !j.fillsTile()
+		return rows <= j.tier.SkinnyRows && j.fitsHalves() && !j.fillsTile() && !j.fillsUnit(rows)
 	}
 	least := ukernel.SkinnyColumns
 	if rows > ukernel.SkinnyLanes { // short keys are read in little time
 		least = ukernel.SkinnyGroup
 	}
-	return rows <= j.tier.SkinnyRows && j.d() >= least && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
+	return (rows <= j.tier.SkinnyRows || rows <= j.tier.FarRows && j.readsFar()) && j.d() >= least && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
+}
+
+// farElements are so many elements of keys and values that a core's own caches have no room for
+// them. Kernels for tiles do not prefetch them.
+const farElements = 1 << 20
+
+// readsFar tells whether the call has as many. A float64 holds the product of any sizes.
+func (j *Job) readsFar() bool {
+	k := &j.Call.K
+	return float64(j.Call.Q.Dim(0))*float64(k.Dim(1))*float64(j.keys())*float64(j.d()+j.dv()) >= farElements
+}
+
+// fillsUnit tells whether a unit for tiles is faster with so many rows of bfloat16 all the same: it
+// takes whole tiles in the time of half of one, once there are unitKeys.
+func (j *Job) fillsUnit(rows int) bool {
+	const unitKeys = 64
+	return j.usesUnit() && j.keys() >= unitKeys && j.tier.Tile(rows).Lanes%ukernel.PanelStep == 0
 }
 
 // fillsTile tells whether a tile is faster all the same: the rows of a KV head leave

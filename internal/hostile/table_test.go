@@ -199,6 +199,7 @@ var table = []entry{
 	{name: "kernel.KeepSpinning", f: kernel.KeepSpinning, args: list(50 * time.Microsecond)},
 	{name: "kernel.SetSpin", f: kernel.SetSpin, args: list(50 * time.Microsecond)},
 	{name: "kernel.Exec.Check", f: kernel.Exec.Check, args: list(someExec)},
+	{name: "kernel.Exec.Split", f: kernel.Exec.Split, args: list(someExec, 7, 7, func(lo, hi int) {})},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
 	{name: "kernel.VisibleLast", f: kernel.VisibleLast, args: list(make([]bool, 9), [4]int{1, 1, 3, 3})},
@@ -386,6 +387,10 @@ var table = []entry{
 	{name: "linear.Linear.Apply", f: (*linear.Linear).Apply, args: func(w *world) []any {
 		out, x := linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3)
 		return []any{w.linear(5, 3), out, x, linear.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "linear.Chain", f: linear.Chain, args: func(w *world) []any {
+		out, x := linear.DenseMatrix(w.floats(28), 4, 7), linear.DenseMatrix(w.floats(12), 4, 3)
+		return []any{out, x, w.linear(5, 3), w.linear(7, 5), linear.Options{Activation: linear.GELU, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
 	{name: "linear.Linear.Project", f: (*linear.Linear).Project, args: func(w *world) []any {
 		return []any{w.linear(5, 3), w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 3), linear.Options{}}

@@ -124,6 +124,7 @@ func init() {
 		}),
 	}
 	known[reflect.TypeFor[func(int, func(int))]()] = []change{constant("nil", (func(int, func(int)))(nil))}
+	known[reflect.TypeFor[func(int, int)]()] = []change{constant("nil", (func(int, int))(nil))}
 	known[reflect.TypeFor[layer.Func]()] = []change{
 		constant("nil", layer.Func(nil)),
 		constant("of NaN", layer.Func(func(_, _ []float32) float32 { return float32(math.NaN()) })),

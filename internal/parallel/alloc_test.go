@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -46,15 +47,12 @@ func TestRunAllocatesNothing(t *testing.T) {
 	} {
 		for _, g.Independent = range []bool{false, true} {
 			do = c.do
-			n := testutil.CountMallocs(repeats(300), func() {
+			testutil.CheckNoMallocs(t, fmt.Sprintf("%s, independent: %t", c.name, g.Independent), repeats(300), func() {
 				for c.park && spinning.Load() > 0 {
 					runtime.Gosched() // time.Sleep allocates on a processor that had no timer yet
 				}
 				g.Run(c.tasks, c.threads, Reserve[int]{}, c.parallelFor)
 			})
-			if n != 0 {
-				t.Errorf("%s, independent: %t: %d allocations", c.name, g.Independent, n)
-			}
 		}
 	}
 }
@@ -63,14 +61,11 @@ func TestRunAllocatesNothing(t *testing.T) {
 func TestThreadsAllocatesNothing(t *testing.T) {
 	defer rareCalls()
 	most := 0
-	n := testutil.CountMallocs(repeats(5000), func() {
+	testutil.CheckNoMallocs(t, "Threads", repeats(5000), func() {
 		smallCalls.backoffUntil.Store(0)
 		n, _, _ := Threads(3, 1, 3)
 		most = max(most, n)
 	})
-	if n != 0 {
-		t.Errorf("%d allocations", n)
-	}
 	if most == 1 {
 		t.Error("no worker was woken")
 	}

@@ -23,7 +23,7 @@ func (s *Split[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, l
 	if fit == nil {
 		fit = func(*W) {}
 	}
-	s.group.Init(scratch, fit, func(w *W, i int) { do(w, i*s.chunk, min((i+1)*s.chunk, s.n)) })
+	s.group.Init(scratch, fit, func(w *W, i int) { lo := i * s.chunk; do(w, lo, lo+min(s.chunk, s.n-lo)) })
 	s.group.OnDrop, s.group.Independent = onDrop, true
 }
 
@@ -37,9 +37,9 @@ func (s *Split[W, S]) Run(n int, work float64, shape S, threads int, parallelFor
 	t, most, _ := Threads(LimitFor(threads, warm), 1+work, warm)
 	s.n, s.chunk = n, n
 	if t > 1 {
-		s.chunk = (n + splitTasks*t - 1) / (splitTasks * t)
+		s.chunk = 1 + (n-1)/(splitTasks*t)
 	}
-	tasks := (n + s.chunk - 1) / s.chunk
+	tasks := 1 + (n-1)/s.chunk
 	s.group.Run(tasks, min(t, tasks), Reserve[S]{Threads: min(most, n), Shape: shape}, parallelFor)
 }
 

@@ -1,25 +1,32 @@
 package testutil
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"testing"
 )
 
-// CheckNoMallocs fails the test if n calls allocate, after n calls to warm up, each time that it
-// counts. On a busy machine the runtime itself allocates now and then, for a thread that was not
-// there before: a call that allocates does so every time. The race detector allocates too: under it
-// nothing is counted.
+// CheckNoMallocs fails the test if n calls allocate, after n calls to warm up.
 func CheckNoMallocs(t testing.TB, what string, n int, call func()) {
+	t.Helper()
+	CheckNone(t, fmt.Sprintf("%s: allocations in %d calls", what, n), func() uint64 { return CountMallocs(n, call) })
+}
+
+// CheckNone fails the test if count, which calls CountMallocs, returns more than 0 each time. On a
+// busy machine the runtime itself allocates now and then, for a thread that was not there before: a
+// call that allocates does so every time. The race detector allocates too: under it nothing is
+// counted.
+func CheckNone(t testing.TB, what string, count func() uint64) {
 	t.Helper()
 	var got uint64
 	for range 5 {
-		if got = CountMallocs(n, call); got == 0 || Race {
+		if got = count(); got == 0 || Race {
 			return
 		}
 	}
-	t.Errorf("%s: %d allocations in %d calls, five times", what, got, n)
+	t.Errorf("%s: %d, five times", what, got)
 }
 
 // CountMallocs returns the exact number of heap allocations of the whole program during n

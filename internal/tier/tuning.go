@@ -19,7 +19,7 @@ type Tuning struct {
 	QKSegments, QKNear, PVNear, PrefetchBytes, FarPrefetch  int
 	PairBytes, ThreadFMAs                                   int
 	WeightSteps, PanelPrefetch, WidenRows, QuantizedRows    int
-	PairRows, LowerRows                                     int
+	PairRows, LowerRows, FarRows                            int
 }
 
 // A Number is a number of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
@@ -55,6 +55,7 @@ var Numbers = []Number{
 	{"QuantizedRows", func(x *Tuning) *int { return &x.QuantizedRows }, 1, math.MaxInt},
 	{"PairRows", func(x *Tuning) *int { return &x.PairRows }, 0, math.MaxInt},
 	{"LowerRows", func(x *Tuning) *int { return &x.LowerRows }, 0, math.MaxInt},
+	{"FarRows", func(x *Tuning) *int { return &x.FarRows }, 0, ukernel.MaxLanes},
 }
 
 // Number returns the number of that name, nil if there is none.

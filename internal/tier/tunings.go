@@ -43,7 +43,7 @@ var Tunings = []TuningEntry{
 	{SapphireRapids, "avx2", "measured on Emerald Rapids by bench -tune",
 		Tuning{MainLanes: 24, SkinnyRows: 12, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
 	{GraniteRapids, "avx2", "measured by bench -tune",
-		Tuning{MainLanes: 24, SkinnyRows: 8, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
+		Tuning{MainLanes: 24, SkinnyRows: 8, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6, FarRows: 12}},
 	{AlderLake, "avx2", "those of Sapphire Rapids, whose cores are the same but for AVX-512; not measured",
 		Tuning{MainLanes: 24, SkinnyRows: 12, FullRows: 8, FullHalfRows: 16, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 4, WidenRows: 4, PairRows: 6}},
 
@@ -58,7 +58,7 @@ var Tunings = []TuningEntry{
 	{SapphireRapids, "avx512", "measured on Emerald Rapids by bench -tune",
 		Tuning{MainLanes: 64, SkinnyRows: 32, FullRows: 16, FullHalfRows: 16, HeadKeys: 128, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2}},
 	{GraniteRapids, "avx512", "measured by bench -tune",
-		Tuning{MainLanes: 48, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2}},
+		Tuning{MainLanes: 48, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2, FarRows: 24}},
 
 	{AnyCPU, "neon", "those of Neoverse N1",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},

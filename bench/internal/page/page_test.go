@@ -328,7 +328,7 @@ func TestBrowser(t *testing.T) {
 	for _, width := range []string{"1280", "500"} {
 		cmd := exec.CommandContext(t.Context(), browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(dir, width),
 			"--window-size="+width+",900", "--enable-logging=stderr", "--v=0", "--dump-dom", "file://"+path)
-		cmd.WaitDelay = 10 * time.Second
+		cmd.WaitDelay = 5 * time.Minute
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		dom, err := cmd.Output()

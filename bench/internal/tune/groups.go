@@ -25,6 +25,7 @@ var groups = []group{
 	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
 	{"far", []string{"FarPrefetch"}, values("FarPrefetch", -1, 0, 1), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
+	{"memory", []string{"FarRows"}, values("FarRows", 0, 8, 12, 16, 20, 24, 32, 44, 64), far},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
 	{"halves", []string{"FullHalfRows"}, values("FullHalfRows", 0, 4, 8, 16, 32), fullHalfTiles},
 	{"heads", []string{"HeadKeys"}, values("HeadKeys", 0, 128, 256), plainCalls},

@@ -30,7 +30,7 @@ func attention(name string, heads, kvHeads, lq, lk, d, sets, threads int) worklo
 func attentionOn(t *calls.Type, name string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
 	k := t.Sets(numbers.Huge(kvHeads*lk*d), sets, [4]int{1, kvHeads, lk, d})
 	v := append(slices.Clone(k[sets/2:]), k[:sets/2]...)
-	return on(name, threads, calls.Attention(calls.Queries(heads, lq, d), k, v, kernel.Scoring{}))
+	return on(name, threads, calls.Attention(calls.Queries(heads, lq, d), k, v, t.Scoring))
 }
 
 // on returns a call on so many threads.
@@ -62,6 +62,19 @@ func draft() (w []workload, err error) {
 	for _, rows := range []int{6, 8, 12, 16, 28, 40, 56} {
 		w = append(w, attention(fmt.Sprintf("%d, L3", rows), 4, 4, rows, 1024, 128, 1, 1))
 		w = append(w, attention(fmt.Sprintf("%d, memory", rows), 4, 4, rows, 1024, 128, 48, 1))
+	}
+	return w, nil
+}
+
+// far has some more queries per key head, with keys and values of all types from memory.
+func far() (w []workload, err error) {
+	for i := range calls.Types {
+		t := &calls.Types[i]
+		for _, rows := range []int{12, 20, 28} {
+			if !t.Scoring.BFloat16 {
+				w = append(w, attentionOn(t, fmt.Sprintf("%d, %s", rows, t.Name), 4, 4, rows, 1024, 128, 48, 1))
+			}
+		}
 	}
 	return w, nil
 }

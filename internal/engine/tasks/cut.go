@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 )
@@ -30,8 +31,8 @@ type Cut struct {
 // tasks is either
 //
 //   - some tiles of one KV head, which share each key block, or
-//   - all tiles of several KV heads, if these are small: then the processor finds
-//     independent work while it waits for the chains of one, or
+//   - all tiles of several KV heads, if these are small and not isLong: then the processor
+//     finds independent work while it waits for the chains of one, or
 //   - one key block of one tile, if not even tiles are small enough; see split.go.
 type Bucket struct {
 	First, Heads int // KV heads
@@ -70,6 +71,10 @@ const (
 	// taskFloats bounds the Q̂ᵀ and Oᵀ of a task's tiles (512 KiB), so that they stay
 	// in L2 beside a block of K, V and S.
 	taskFloats = 128 << 10
+
+	// convertingFloats is taskFloats for such tiles. An L2 beside a unit for tiles has 2 MiB, and
+	// queries take half the size.
+	convertingFloats = 256 << 10
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no
 	// thread waits long for the last ones.
@@ -139,7 +144,7 @@ func (c *Cut) cut(w *Work, total float64) {
 		parts := head / total // that a KV head should have
 		b.headsPerTask = 1
 		b.tasksPerHead = max(ints.CeilDiv(b.Tiles, share), int(math.Ceil(min(parts, float64(b.Tiles)))))
-		if b.tasksPerHead == 1 {
+		if b.tasksPerHead == 1 && !b.isLong() {
 			b.headsPerTask = max(1, min(min(share, tilesPerTask)/b.Tiles, int(min(total/head, float64(b.Heads)))))
 		}
 		b.tasks = ints.CeilDiv(b.Heads, b.headsPerTask) * b.tasksPerHead
@@ -166,12 +171,17 @@ func (c *Cut) reserve(w *Work, total float64) {
 
 // sharedTiles returns the most tiles of a task.
 func (w *Work) sharedTiles() int {
-	most := tilesPerTask
+	most, floats := tilesPerTask, taskFloats
 	if w.Converts {
-		most = convertingTiles
+		most, floats = convertingTiles, convertingFloats
 	}
-	return min(most, max(1, taskFloats/(w.Width*w.Columns)))
+	return min(most, max(1, floats/(w.Width*w.Columns)))
 }
+
+// isLong tells whether reading keys and values takes the time of a bucket, of more than one block
+// for each KV head. Tiles of one task take turns block by block. Then what is prefetched at the end
+// of a block, and what the processor itself reads ahead, would have left L1 before it is used.
+func (b *Bucket) isLong() bool { return b.IsSkinny && b.Keys > contract.KeyBlock }
 
 // wantsSplit decides about split-KV. parts is the number of tasks that a KV head should
 // have. Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among

@@ -51,3 +51,18 @@ func TestSplitTasksAreNumbered(t *testing.T) {
 		}
 	}
 }
+
+// TestLongHeads: KV heads share a task if they are short or have many rows.
+func TestLongHeads(t *testing.T) {
+	for _, c := range []struct {
+		keys   int
+		skinny bool
+		tasks  int
+	}{{256, true, 1}, {257, true, 8}, {257, false, 1}} {
+		p := Cut{Buckets: []Bucket{{Heads: 8, Rows: 4, Keys: c.keys, Tiles: 1, IsSkinny: c.skinny}}}
+		p.Make(&Work{Width: 16, Columns: 256, Group: 4, ThreadFMAs: 1 << 30}, 1)
+		if p.Tasks != c.tasks {
+			t.Errorf("%d keys, skinny %t: %d tasks, want %d", c.keys, c.skinny, p.Tasks, c.tasks)
+		}
+	}
+}

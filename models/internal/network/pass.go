@@ -2,7 +2,6 @@ package network
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 
 	"github.com/attn-go/attn/kernel"
@@ -140,30 +139,23 @@ func (p *Pass) release(m mark) { p.floats.used, p.ints.used = m.floats, m.ints }
 // oneThread is how functions of some rows compute, of which several run at once.
 func (p *Pass) oneThread() kernel.Exec { return kernel.Exec{Tier: p.Tier, Threads: 1} }
 
-// leastWork is how many numbers are worth a goroutine of their own.
-const leastWork = 1 << 14
+// leastWork is how many numbers are worth another thread.
+const leastWork = 1 << 15
 
-// spread does some work on rows of a width, on several goroutines if it is much. For
-// single tokens it allocates nothing.
+// spread does some work on rows of a width, on several threads if it is much. For single tokens it
+// allocates nothing.
 func spread[A any](p *Pass, rows, width int, args A, work func(p *Pass, args A, lo, hi int) error) error {
-	threads := p.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	parts := min(threads, rows, rows*width/leastWork)
-	if parts < 2 {
+	if p.Threads == 1 || rows < 2 || rows*width < leastWork {
 		return work(p, args, 0, rows)
 	}
-	errs := make([]error, parts)
-	task := func(i int) { errs[i] = work(p, args, i*rows/parts, (i+1)*rows/parts) }
-	if p.ParallelFor != nil {
-		p.ParallelFor(parts, task)
-		return errors.Join(errs...)
-	}
-	var wg sync.WaitGroup
-	for i := range parts {
-		wg.Go(func() { task(i) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	var mu sync.Mutex
+	var failed error
+	err := p.Split(rows, rows*width, func(lo, hi int) {
+		if err := work(p, args, lo, hi); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+		}
+	})
+	return errors.Join(err, failed)
 }
