@@ -476,11 +476,6 @@ func skinnyQKS1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m
 //go:noescape
 func skinnyQKS2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// valueProductAVX512 is SkinnyPV in all variants, which jump to it.
-//
-//go:noescape
-func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-
 // skinnyPVL2AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 2 of the cache.
 //
 //go:noescape

@@ -37408,9 +37408,9 @@ TEXT ·skinnyQKS2L1AVX512(SB), NOSPLIT, $0-160
 	MOVQ    $0x00000005, max_cap+120(FP)
 	JMP     ·keyProductAVX512+0(SB)
 
-// func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·valueProductAVX512(SB), NOSPLIT, $16-160
+TEXT ·skinnyPVL2AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -37563,38 +37563,10 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup6near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup6near0far
-
-quadgroup6near0level2:
 	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup6near0far:
 	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup6ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup6ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup6near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup6near1far
-
-quadgroup6near1level2:
-	PREFETCHT1 (CX)
+	VMOVUPS    (R9), Z24
 	PREFETCHT1 64(CX)
-
-quadgroup6near1far:
-	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 	ADDQ       $+128, CX
 	SUBQ       $+128, BX
@@ -37603,9 +37575,19 @@ quadgroup6near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup6ahead1:
-	VMOVUPS      (R9), Z24
-	VMOVUPS      64(R9), Z25
-	VMOVUPS      128(R9), Z26
+	VMOVUPS    64(R9), Z25
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	VMOVUPS    128(R9), Z26
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        quadgroup6ahead3
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+quadgroup6ahead3:
 	VMOVUPS      192(R9), Z27
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
@@ -37737,29 +37719,13 @@ linegroup1begin:
 	PCALIGN $0x40
 
 linegroup1turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup1near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup1near0far
-
-linegroup1near0level2:
-	PREFETCHT1 (CX)
-
-linegroup1near0far:
+	PREFETCHT1       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup1near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup1near1far
-
-linegroup1near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup1near1far:
+	PREFETCHT1       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37863,30 +37829,14 @@ lineseveralbegin:
 	PCALIGN $0x40
 
 linegroup2turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup2near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup2near0far
-
-linegroup2near0level2:
-	PREFETCHT1 (CX)
-
-linegroup2near0far:
+	PREFETCHT1       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup2near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup2near1far
-
-linegroup2near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup2near1far:
+	PREFETCHT1       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37925,15 +37875,7 @@ linegroup3:
 	PCALIGN $0x40
 
 linegroup3turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup3near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup3near0far
-
-linegroup3near0level2:
-	PREFETCHT1 (CX)
-
-linegroup3near0far:
+	PREFETCHT1       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37941,15 +37883,7 @@ linegroup3near0far:
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup3near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup3near1far
-
-linegroup3near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup3near1far:
+	PREFETCHT1       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37990,15 +37924,7 @@ linegroup4:
 	PCALIGN $0x40
 
 linegroup4turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup4near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup4near0far
-
-linegroup4near0level2:
-	PREFETCHT1 (CX)
-
-linegroup4near0far:
+	PREFETCHT1       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -38007,15 +37933,7 @@ linegroup4near0far:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup4near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup4near1far
-
-linegroup4near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup4near1far:
+	PREFETCHT1       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -38065,15 +37983,7 @@ linegroup8:
 	PCALIGN $0x40
 
 linegroup8turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup8near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup8near0far
-
-linegroup8near0level2:
-	PREFETCHT1 (CX)
-
-linegroup8near0far:
+	PREFETCHT1       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
@@ -38090,17 +38000,9 @@ linegroup8near0far:
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
 linegroup8next0:
-	ADDQ       AX, R9
-	ADDQ       R8, R10
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup8near1level2
-	PREFETCHT0 64(CX)
-	JMP        linegroup8near1far
-
-linegroup8near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup8near1far:
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT1       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
@@ -38365,17 +38267,864 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-TEXT ·skinnyPVL2AVX512(SB), NOSPLIT, $0-160
-	PCALIGN $0x40
-	MOVQ    $0x00000002, o_len+8(FP)
-	JMP     ·valueProductAVX512+0(SB)
-
 // func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-TEXT ·skinnyPVL1AVX512(SB), NOSPLIT, $0-160
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·skinnyPVL1AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
-	MOVQ    $0x00000001, o_len+8(FP)
-	JMP     ·valueProductAVX512+0(SB)
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	SHLQ $0x02, ldo+24(FP)
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ    $0x00000010, CX
+	MOVQ    $0x00000040, BX
+	CMPQ    dv+112(FP), $0x10
+	CMOVQLE BX, CX
+	CMPQ    CX, m+104(FP)
+	CMOVQGT m+104(FP), CX
+	MOVQ    CX, v_len+40(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	MOVQ    dv+112(FP), R9
+	MOVQ    R9, R13
+	XORQ    R12, R12
+
+quad:
+	SUBQ $0x40, R13
+	JL   quadend
+	CMPQ n+96(FP), $0x06
+	JG   quadend
+	XORQ R14, R14
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+
+	// 64 columns.
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
+	CMPB    load+120(FP), $0x00
+	JE      quadseveralzero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralbegin
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
+	JMP     quadseveralbegin
+
+quadseveralzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+56(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	TESTQ   R11, R11
+	JZ      quadgroup6store
+	PCALIGN $0x40
+
+quadgroup6turn:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	VMOVUPS    (R9), Z24
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        quadgroup6ahead1
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+quadgroup6ahead1:
+	VMOVUPS    64(R9), Z25
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	VMOVUPS    128(R9), Z26
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        quadgroup6ahead3
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+quadgroup6ahead3:
+	VMOVUPS      192(R9), Z27
+	CMPQ         (SP), $-126
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	JEQ          quadgroup6next0
+	VBROADCASTSS 4(R10), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	JPS          quadgroup6next0
+	VBROADCASTSS 8(R10), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	JCC          quadgroup6next0
+	VBROADCASTSS 12(R10), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	JPL          quadgroup6next0
+	VBROADCASTSS 16(R10), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	JOC          quadgroup6next0
+	VBROADCASTSS 20(R10), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+
+quadgroup6next0:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  quadgroup6turn
+
+quadgroup6store:
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      quadseveralstored
+	VMOVUPS Z20, (R9)
+	VMOVUPS Z21, 64(R9)
+	VMOVUPS Z22, 128(R9)
+	VMOVUPS Z23, 192(R9)
+
+quadseveralstored:
+	ADDQ 8(SP), R14
+	ADDQ $0x40, R12
+	JMP  quad
+
+quadend:
+	ADDQ $0x40, R13
+
+line:
+	SUBQ $0x10, R13
+	JL   lineend
+	XORQ R14, R14
+
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x01
+	JG   lineseveral
+
+	// 16 columns of a query.
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_cap+16(FP), R9
+	VMOVUPS (R9), Z0
+	JMP     linegroup1begin
+
+linegroup1zero:
+	VXORPS Z0, Z0, Z0
+
+linegroup1begin:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup1fewer
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1turn
+
+linegroup1fewer:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup1store:
+	MOVQ    o_cap+16(FP), R9
+	VMOVUPS Z0, (R9)
+	INCQ    R14
+	JMP     linenext
+
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, 8(SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
+	CMPB    load+120(FP), $0x00
+	JE      lineseveralzero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralbegin
+	VMOVUPS (R9), Z7
+	JMP     lineseveralbegin
+
+lineseveralzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+
+lineseveralbegin:
+	CMPQ 8(SP), $0x05
+	JGE  linegroup8
+	CMPQ 8(SP), $0x04
+	JGE  linegroup4
+	CMPQ 8(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup2fewer
+	PCALIGN $0x40
+
+linegroup2turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2turn
+
+linegroup2fewer:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup2store:
+	// 3 queries.
+	JMP lineseveralstore
+
+linegroup3:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup3fewer
+	PCALIGN $0x40
+
+linegroup3turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3turn
+
+linegroup3fewer:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup3store:
+	// 4 queries.
+	JMP lineseveralstore
+
+linegroup4:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup4fewer
+	PCALIGN $0x40
+
+linegroup4turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4turn
+
+linegroup4fewer:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup4store:
+	// 5 to 8 queries.
+	JMP lineseveralstore
+
+linegroup8:
+	MOVQ    8(SP), R9
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+24(SB), R10
+	MOVQ    (R10)(R9*8), R9
+	MOVQ    R9, (SP)
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup8fewer
+	PCALIGN $0x40
+
+linegroup8turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next0
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next0
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next0
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next0:
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z24
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next1
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next1
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next1
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next1:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup8ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8turn
+
+linegroup8fewer:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
+	VMOVUPS          (R9), Z24
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next2
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next2
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next2
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+
+linegroup8store:
+lineseveralstore:
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	MOVQ    8(SP), R11
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	DECQ    R11
+	JZ      lineseveralstored
+	VMOVUPS Z7, (R9)
+
+lineseveralstored:
+	ADDQ 8(SP), R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R13
+
+rest1:
+	CMPQ    R13, $0x00
+	JLE     rest1end
+	LEAQ    masksAVX512<>+0(SB), CX
+	MOVQ    $0x00000040, BX
+	SUBQ    R13, BX
+	LEAQ    (CX)(BX*4), CX
+	VMOVUPS (CX), Z24
+	SUBQ    $0x10, R13
+	XORQ    R14, R14
+
+rest1group:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+
+	// 16 columns.
+	MOVQ      $0x00000004, BX
+	CMPQ      CX, BX
+	CMOVQGT   BX, CX
+	MOVQ      CX, 8(SP)
+	MOVQ      ldo+24(FP), CX
+	IMULQ     R14, CX
+	ADDQ      o_base+0(FP), CX
+	LEAQ      (CX)(R12*4), CX
+	MOVQ      CX, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        rest1severalzero
+	MOVQ      o_cap+16(FP), CX
+	MOVQ      ldo+24(FP), BX
+	MOVQ      8(SP), R9
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z0
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        rest1severalbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z1
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        rest1severalbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z2
+	ADDQ      BX, CX
+	DECQ      R9
+	JZ        rest1severalbegin
+	VPMOVD2M  Z24, K1
+	VMOVUPS.Z (CX), K1, Z3
+	JMP       rest1severalbegin
+
+rest1severalzero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+rest1severalbegin:
+	// 1 to 4 queries.
+	MOVQ    8(SP), CX
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+56(SB), BX
+	MOVQ    (BX)(CX*8), CX
+	MOVQ    CX, (SP)
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      rest1group4fewer
+	PCALIGN $0x40
+
+rest1group4turn:
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              rest1group4next0
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              rest1group4next0
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              rest1group4next0
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+rest1group4next0:
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              rest1group4next1
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              rest1group4next1
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              rest1group4next1
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+rest1group4next1:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  rest1group4turn
+
+rest1group4fewer:
+	ADDQ             $0x02, R11
+	JZ               rest1group4store
+	VPMOVD2M         Z24, K1
+	VMOVUPS.Z        (R9), K1, Z25
+	CMPQ             (SP), $-126
+	VFMADD231PS.BCST (R10), Z25, Z0
+	JEQ              rest1group4next2
+	VFMADD231PS.BCST 4(R10), Z25, Z1
+	JPS              rest1group4next2
+	VFMADD231PS.BCST 8(R10), Z25, Z2
+	JCC              rest1group4next2
+	VFMADD231PS.BCST 12(R10), Z25, Z3
+
+rest1group4next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+
+rest1group4store:
+	MOVQ     o_cap+16(FP), CX
+	MOVQ     ldo+24(FP), BX
+	MOVQ     8(SP), R9
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z0, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       rest1severalstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z1, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       rest1severalstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z2, K1, (CX)
+	ADDQ     BX, CX
+	DECQ     R9
+	JZ       rest1severalstored
+	VPMOVD2M Z24, K1
+	VMOVUPS  Z3, K1, (CX)
+
+rest1severalstored:
+	ADDQ 8(SP), R14
+	CMPQ R14, n+96(FP)
+	JL   rest1group
+	ADDQ $0x10, R12
+	JMP  rest1
+
+rest1end:
+	MOVB  $0x01, load+120(FP)
+	MOVQ  v_len+40(FP), CX
+	SUBQ  CX, m+104(FP)
+	JLE   done
+	MOVQ  AX, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, SI
+	ADDQ  CX, next_base+128(FP)
+	MOVQ  R8, CX
+	IMULQ v_len+40(FP), CX
+	ADDQ  CX, DI
+	JMP   turn
+
+done:
+	VZEROUPPER
+	RET
 
 // func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
@@ -40363,18 +41112,18 @@ quadseveralbegin:
 
 quadgroup6turn:
 	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
 	PREFETCHT1 (CX)(DX*1)
+	VCVTPH2PS  (R9), Z24
+	VCVTPH2PS  32(R9), Z25
+	PREFETCHT0 64(CX)
 	PREFETCHT1 64(CX)(DX*1)
 	ADDQ       $+128, CX
 	SUBQ       $+128, BX
-	JNZ        quadgroup6ahead0
+	JNZ        quadgroup6ahead2
 	ADDQ       next_cap+144(FP), CX
 	MOVQ       next_len+136(FP), BX
 
-quadgroup6ahead0:
-	VCVTPH2PS    (R9), Z24
-	VCVTPH2PS    32(R9), Z25
+quadgroup6ahead2:
 	VCVTPH2PS    64(R9), Z26
 	VCVTPH2PS    96(R9), Z27
 	CMPQ         (SP), $-126
@@ -43256,20 +44005,20 @@ quadseveralbegin:
 
 quadgroup6turn:
 	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
 	PREFETCHT1 (CX)(DX*1)
+	VPMOVZXWD  (R9), Z24
+	VPSLLD     $0x10, Z24, Z24
+	VPMOVZXWD  32(R9), Z25
+	VPSLLD     $0x10, Z25, Z25
+	PREFETCHT0 64(CX)
 	PREFETCHT1 64(CX)(DX*1)
 	ADDQ       $+128, CX
 	SUBQ       $+128, BX
-	JNZ        quadgroup6ahead0
+	JNZ        quadgroup6ahead2
 	ADDQ       next_cap+144(FP), CX
 	MOVQ       next_len+136(FP), BX
 
-quadgroup6ahead0:
-	VPMOVZXWD    (R9), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R9), Z25
-	VPSLLD       $0x10, Z25, Z25
+quadgroup6ahead2:
 	VPMOVZXWD    64(R9), Z26
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD    96(R9), Z27
@@ -47868,40 +48617,40 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
+	MOVQ       (R8), R14
 	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-	ADDQ       $+128, CX
-	SUBQ       $+128, DX
-	JNZ        quadgroup6ahead0
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
-	JE         quadgroup6ahead0
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
-	ADDQ       (SP), CX
-	MOVQ       next_len+144(FP), DX
-
-quadgroup6ahead0:
-	PREFETCHT1 (CX)
+	VMOVUPS    (AX)(R14*1), Z24
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead1
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	MOVQ       next_cap+152(FP), R15
+	CMPQ       R15, 8(SP)
 	JE         quadgroup6ahead1
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+152(FP)
+	MOVQ       (R15), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead1:
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Z24
-	VMOVUPS      64(AX)(R14*1), Z25
-	VMOVUPS      128(AX)(R14*1), Z26
+	VMOVUPS    64(AX)(R14*1), Z25
+	PREFETCHT1 (CX)
+	VMOVUPS    128(AX)(R14*1), Z26
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        quadgroup6ahead3
+	MOVQ       next_cap+152(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         quadgroup6ahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+152(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+quadgroup6ahead3:
 	VMOVUPS      192(AX)(R14*1), Z27
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Z28
@@ -50712,24 +51461,24 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
+	MOVQ       (R8), R14
 	PREFETCHT1 (CX)
+	VCVTPH2PS  (AX)(R14*1), Z24
+	VCVTPH2PS  32(AX)(R14*1), Z25
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
-	JNZ        quadgroup6ahead0
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
-	JE         quadgroup6ahead0
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	JNZ        quadgroup6ahead2
+	MOVQ       next_cap+152(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         quadgroup6ahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+152(FP)
+	MOVQ       (R15), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
-quadgroup6ahead0:
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Z24
-	VCVTPH2PS    32(AX)(R14*1), Z25
+quadgroup6ahead2:
 	VCVTPH2PS    64(AX)(R14*1), Z26
 	VCVTPH2PS    96(AX)(R14*1), Z27
 	CMPQ         16(SP), $-126
@@ -53818,26 +54567,26 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
+	MOVQ       (R8), R14
 	PREFETCHT1 (CX)
+	VPMOVZXWD  (AX)(R14*1), Z24
+	VPSLLD     $0x10, Z24, Z24
+	VPMOVZXWD  32(AX)(R14*1), Z25
+	VPSLLD     $0x10, Z25, Z25
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
-	JNZ        quadgroup6ahead0
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
-	JE         quadgroup6ahead0
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	JNZ        quadgroup6ahead2
+	MOVQ       next_cap+152(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         quadgroup6ahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+152(FP)
+	MOVQ       (R15), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
-quadgroup6ahead0:
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(AX)(R14*1), Z25
-	VPSLLD       $0x10, Z25, Z25
+quadgroup6ahead2:
 	VPMOVZXWD    64(AX)(R14*1), Z26
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD    96(AX)(R14*1), Z27
@@ -56744,21 +57493,21 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
+	MOVQ       (R8), R15
 	PREFETCHT1 (CX)
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
 	JNZ        quadgroup6ahead0
-	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       a_Next_cap+192(FP), BP
+	CMPQ       BP, 8(SP)
 	JE         quadgroup6ahead0
-	ADDQ       $0x08, R15
-	MOVQ       R15, a_Next_cap+192(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, BP
+	MOVQ       BP, a_Next_cap+192(FP)
+	MOVQ       (BP), CX
 	ADDQ       (SP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6ahead0:
-	MOVQ         (R8), R15
 	VPMOVSXBD    (AX)(R15*1), Z24
 	VCVTDQ2PS    Z24, Z24
 	VPMOVSXBD    16(AX)(R15*1), Z25

@@ -35,24 +35,15 @@ import (
 //
 // A loop serves several numbers of queries, see emit.Heights.
 func (g *gen) SkinnyPV(v spec.Element) {
-	_, variants := g.SkinnyVariants()
-	switch {
-	case v != spec.Float32:
+	if v != spec.Float32 {
 		g.Kernel(spec.SkinnyPV(v))
 		g.newPV(v).strided(1).passes()
-	case len(variants) == 1:
-		g.Kernel(variants[0].Function())
-		g.newPV(v).strided(variants[0].Near).passes()
-	default:
-		const name = "valueProduct"
-		fn := spec.SkinnyPV(v)
-		g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
-		g.newPV(v).strided(0).passes()
-		for _, x := range variants {
-			g.Kernel(x.Function())
-			g.MOVQ(operand.U32(x.Near), g.Memory(g.Param("o").Len()))
-			g.TailJump(name)
-		}
+		return
+	}
+	_, variants := g.SkinnyVariants()
+	for _, x := range variants {
+		g.Kernel(x.Function())
+		g.newPV(v).strided(x.Near).passes()
 	}
 }
 
@@ -60,13 +51,11 @@ func (g *gen) newPV(v spec.Element) *pvEmitter {
 	return &pvEmitter{g: g, element: v, begun: g.Argument("load"), keys: g.Memory(g.Param("v").Len()), ldo: g.Argument("ldo"), to: g.Memory(g.Param("o").Cap())}
 }
 
-// strided takes rows of V at equal distances and prefetches them into a level of the cache, or with
-// 0 into the one that the length of o says.
+// strided takes rows of V at equal distances and prefetches them into a level of the cache.
 func (f *pvEmitter) strided(near int) *pvEmitter {
 	ldv := f.g.StrideOf("ldv", f.element)
 	f.way, f.left = stridedValues{f, ldv}, f.g.Argument("m")
 	f.prefetch = f.g.NewPrefetch(ldv, "dv", f.element, f.prefetchBytes(), near)
-	f.prefetch.LevelFrom(f.g.Memory(f.g.Param("o").Len()), 2)
 	f.v = f.g.Slice("v")
 	return f
 }
@@ -493,17 +482,22 @@ func (f *pvEmitter) products(s columnBlock, size emit.Span, acc [][]reg.VecVirtu
 }
 
 // keyByKey emits the loop over the keys of a pass for several lines of a row, or for less than one:
-// first the prefetches of as many lines, then the products.
+// prefetches of as many lines, each before a load, then the products. Granite Rapids reads less
+// from memory if all prefetches come before all loads.
 func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	f.g.TESTQ(f.steps, f.steps)
 	f.g.JZ(operand.LabelRef(name + "store"))
 	f.g.AlignLoop()
 	f.g.Label(name + "turn")
-	for x := range s.lines / f.unrolled() {
-		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(f.unrolled())...)
-		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
-	}
-	f.step(s, acc)
+	perLine := f.unrolled() * spec.LineBytes / f.prefetchBytes() // vectors of a line in memory
+	f.stepBetween(s, acc, func(i int) {
+		if x := i % f.unrolled(); s.lines > 0 && x%perLine == 0 {
+			f.prefetch.Lines(fmt.Sprintf("%snear%d", name, i), x/perLine)
+			if x+perLine == f.unrolled() {
+				f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, i))
+			}
+		}
+	})
 	f.g.DECQ(f.steps)
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
@@ -571,9 +565,13 @@ func (f *pvEmitter) unrolled() int {
 	return 4
 }
 
-func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
+func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) { f.stepBetween(s, acc, func(int) {}) }
+
+// stepBetween is step with what before emits before the load of each vector.
+func (f *pvEmitter) stepBetween(s columnBlock, acc [][]reg.VecVirtual, before func(i int)) {
 	v, row := f.g.Vecs(s.vectors), f.way.row()
 	for i := range v {
+		before(i)
 		f.load(s, row, i, v[i])
 	}
 	if f.element == spec.Int8 {
