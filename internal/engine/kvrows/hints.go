@@ -101,9 +101,7 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	}
 	n = min(n, wholeRows(columns))
 	data = r.narrow[:n*columns]
-	for row := data; len(row) > 0; row = row[columns:] {
-		*(*[ukernel.SkinnyGroup]uint16)(row[columns-ukernel.SkinnyGroup : columns]) = [ukernel.SkinnyGroup]uint16{}
-	}
+	clear(data) // in less time than ends of rows
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
 		x, of, row := r.locate(h, lo+at, run)
