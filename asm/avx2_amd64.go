@@ -136,7 +136,7 @@ func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte
 //go:noescape
 func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX2 is a product with quantized weights, to which several formats jump.
+// weightGemmInt8BlocksAVX2 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -166,6 +166,21 @@ func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, l
 //go:noescape
 func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmE2M1AVX2 is BlockKernels.Gemm, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmE2M1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8E2M1AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8E2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenE2M1AVX2 is BlockKernels.Widen, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightWidenE2M1AVX2(dst []float32, b []byte, lanes int, k int)
+
 // weightBlocksGroupedAVX2 widens or unpacks blocks of grouped formats, whose kernels jump to it.
 //
 //go:noescape
@@ -181,7 +196,7 @@ func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima4AVX2 is a product with quantized weights, to which several formats jump.
+// weightGemmInt8Minima4AVX2 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -216,7 +231,7 @@ func weightWidenU5x32AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x32AVX2(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima5AVX2 is a product with quantized weights, to which several formats jump.
+// weightGemmInt8Minima5AVX2 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -255,16 +270,6 @@ func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightWidenU5x16BF16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
-
-// weightGemmInt8U5x16BF16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS5x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
@@ -789,7 +794,7 @@ func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk i
 // weightAddBiasAVX2 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX2(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruAVX2 is Activations.GRU, see package ukernel.
 //

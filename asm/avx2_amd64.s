@@ -7863,7 +7863,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const000000ffAVX2<>+0(SB), Y2
 	VMOVUPS   (R10), Y3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y4
@@ -7880,6 +7879,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y10
 	ADDQ      SI, R10
+	VMOVUPS   const000000ffAVX2<>+0(SB), Y2
 	MOVQ      $0x00000004, R10
 
 step:
@@ -10109,7 +10109,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y2
 	VMOVUPS   (R10), Y3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y4
@@ -10118,6 +10117,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y6
 	ADDQ      SI, R10
+	VMOVUPS   const0000000fAVX2<>+0(SB), Y2
 	MOVQ      $0x00000008, R10
 
 step:
@@ -10203,7 +10203,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y2
 	VMOVUPS   (R10), Y3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y4
@@ -10212,6 +10211,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Y6
 	ADDQ      SI, R10
+	VMOVUPS   const0000000fAVX2<>+0(SB), Y2
 	MOVQ      $0x00000008, R10
 
 step:
@@ -10253,6 +10253,1773 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightGemmE2M1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·weightGemmE2M1AVX2(SB), NOSPLIT, $208-113
+	PCALIGN $0x40
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    c_base+0(FP), AX
+	MOVQ    cs+64(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), BX
+
+	// Tiles of 3 to 4 × 2 vectors.
+rows4:
+	CMPQ    m+96(FP), $+3
+	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	LEAQ    (DX)(DX*2), BX
+	LEAQ    (DX)(DX*1), R8
+	CMPQ    SI, DI
+	CMOVQLT R8, BX
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
+	MOVQ    b_base+72(FP), SI
+	MOVQ    a_base+32(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+112(FP), R8
+	MOVQ    R8, b_len+80(FP)
+
+rows4segment:
+	MOVQ    $0x00000080, R8
+	MOVQ    a_len+40(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	SUBQ    R8, R9
+	MOVQ    R9, a_len+40(FP)
+	MOVQ    R8, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+
+rows4pass:
+	MOVQ   DI, R8
+	MOVQ   b_cap+88(FP), R11
+	LEAQ   (SI)(R11*2), R9
+	LEAQ   (SI)(R11*4), R10
+	ADDQ   $0x00000060, R10
+	MOVQ   a_cap+48(FP), R11
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+rows4block:
+	VPMOVZXWD (R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 16(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMOVUPS   numbers16E2M1AVX2<>+0(SB), Y10
+	MOVQ      R10, R12
+	VXORPS    Y11, Y11, Y11
+	VMOVDQU   Y11, (SP)
+	MOVQ      $0x00000008, c_cap+16(FP)
+	PCALIGN   $0x40
+
+rows4step0:
+	VMOVDQU      (R10), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y10, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VMOVDQU      32(R10), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y10, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y9, Y12, Y12
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y12, Y1
+	VBROADCASTSS (R8)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y2
+	VFMADD231PS  Y13, Y12, Y3
+	VBROADCASTSS (R8)(DX*2), Y13
+	VFMADD231PS  Y13, Y11, Y4
+	VFMADD231PS  Y13, Y12, Y5
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y6
+	VFMADD231PS  Y13, Y12, Y7
+	ADDQ         CX, R8
+	VMOVDQU      192(R10), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y10, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VMOVDQU      224(R10), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y10, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y9, Y12, Y12
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y12, Y1
+	VBROADCASTSS (R8)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y2
+	VFMADD231PS  Y13, Y12, Y3
+	VBROADCASTSS (R8)(DX*2), Y13
+	VFMADD231PS  Y13, Y11, Y4
+	VFMADD231PS  Y13, Y12, Y5
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y6
+	VFMADD231PS  Y13, Y12, Y7
+	ADDQ         CX, R8
+	VMOVDQU      384(R10), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y10, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VMOVDQU      416(R10), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y10, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y9, Y12, Y12
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y12, Y1
+	VBROADCASTSS (R8)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y2
+	VFMADD231PS  Y13, Y12, Y3
+	VBROADCASTSS (R8)(DX*2), Y13
+	VFMADD231PS  Y13, Y11, Y4
+	VFMADD231PS  Y13, Y12, Y5
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y6
+	VFMADD231PS  Y13, Y12, Y7
+	ADDQ         CX, R8
+	VMOVDQU      576(R10), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y10, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VMOVDQU      608(R10), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y10, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y9, Y12, Y12
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y12, Y1
+	VBROADCASTSS (R8)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y2
+	VFMADD231PS  Y13, Y12, Y3
+	VBROADCASTSS (R8)(DX*2), Y13
+	VFMADD231PS  Y13, Y11, Y4
+	VFMADD231PS  Y13, Y12, Y5
+	VBROADCASTSS (R8)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y6
+	VFMADD231PS  Y13, Y12, Y7
+	ADDQ         CX, R8
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         $0x0000006c, R12
+	VMOVDQU      (SP), Y11
+	VPADDD       const00000004AVX2<>+0(SB), Y11, Y11
+	VMOVDQU      Y11, (SP)
+	DECQ         c_cap+16(FP)
+	JNZ          rows4step0
+	ADDQ         $0x00000360, R9
+	ADDQ         $0x00000360, R10
+	SUBQ         $0x00000020, R11
+	JNZ          rows4block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows4store
+	MOVQ         b_cap+88(FP), R10
+	LEAQ         (AX)(R10*4), R10
+	MOVQ         ldc+24(FP), R11
+	CMPQ         200(SP), $-126
+	VADDPS       (R10), Y0, Y0
+	VADDPS       32(R10), Y1, Y1
+	LEAQ         (R10)(R11*1), R10
+	VADDPS       (R10), Y2, Y2
+	VADDPS       32(R10), Y3, Y3
+	LEAQ         (R10)(R11*1), R10
+	VADDPS       (R10), Y4, Y4
+	VADDPS       32(R10), Y5, Y5
+	LEAQ         (R10)(R11*1), R10
+	JEQ          rows4next0
+	VADDPS       (R10), Y6, Y6
+	VADDPS       32(R10), Y7, Y7
+	LEAQ         (R10)(R11*1), R10
+
+rows4next0:
+rows4store:
+	MOVQ    b_cap+88(FP), R10
+	LEAQ    (AX)(R10*4), R10
+	MOVQ    ldc+24(FP), R11
+	CMPQ    200(SP), $-126
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	LEAQ    (R10)(R11*1), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	LEAQ    (R10)(R11*1), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	LEAQ    (R10)(R11*1), R10
+	JEQ     rows4next1
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	LEAQ    (R10)(R11*1), R10
+
+rows4next1:
+	ADDQ $0x00000010, b_cap+88(FP)
+	CMPQ b_cap+88(FP), $0x00000030
+	JL   rows4pass
+
+	// Go on to the next segment, or the next rows.
+	MOVQ  R8, DI
+	LEAQ  -64(R9), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), BX
+	SUBQ  BX, m+96(FP)
+	MOVQ  DX, SI
+	IMULQ BX, SI
+	ADDQ  SI, a_base+32(FP)
+	IMULQ ldc+24(FP), BX
+	ADDQ  BX, AX
+	JMP   rows4
+
+rows4done:
+	// Tiles of 2 × 3 vectors.
+rows2:
+	CMPQ    m+96(FP), $+2
+	JL      rows2done
+	MOVQ    b_base+72(FP), BX
+	MOVQ    a_base+32(FP), SI
+	MOVQ    k+104(FP), DI
+	MOVQ    DI, a_len+40(FP)
+	MOVBQZX load+112(FP), DI
+	MOVQ    DI, b_len+80(FP)
+
+rows2segment:
+	MOVQ    $0x00000080, DI
+	MOVQ    a_len+40(FP), R8
+	CMPQ    R8, DI
+	CMOVQLT R8, DI
+	SUBQ    DI, R8
+	MOVQ    R8, a_len+40(FP)
+	MOVQ    DI, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+
+rows2pass:
+	MOVQ   SI, DI
+	MOVQ   b_cap+88(FP), R10
+	LEAQ   (BX)(R10*2), R8
+	LEAQ   (BX)(R10*4), R9
+	ADDQ   $0x00000060, R9
+	MOVQ   a_cap+48(FP), R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+rows2block:
+	VPMOVZXWD (R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 16(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 32(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VMOVUPS   numbers16E2M1AVX2<>+0(SB), Y9
+	MOVQ      R9, R11
+	VXORPS    Y10, Y10, Y10
+	VMOVDQU   Y10, (SP)
+	MOVQ      $0x00000008, c_cap+16(FP)
+	PCALIGN   $0x40
+
+rows2step0:
+	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (DI)(DX*1), Y11
+	ADDQ         CX, DI
+	VMOVDQU      (R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y6, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVDQU      32(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y7, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVDQU      64(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (DI)(DX*1), Y11
+	ADDQ         CX, DI
+	VMOVDQU      192(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y6, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVDQU      224(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y7, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVDQU      256(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (DI)(DX*1), Y11
+	ADDQ         CX, DI
+	VMOVDQU      384(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y6, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVDQU      416(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y7, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVDQU      448(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (DI)(DX*1), Y11
+	ADDQ         CX, DI
+	VMOVDQU      576(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y6, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y3
+	VMOVDQU      608(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y7, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y4
+	VMOVDQU      640(R9), Y12
+	VPSRLVD      (SP), Y12, Y12
+	VPSLLD       $0x1c, Y12, Y13
+	VPERMPS      Y9, Y12, Y12
+	VPAND        const80000000AVX2<>+0(SB), Y13, Y13
+	VPXOR        Y13, Y12, Y12
+	VMULPS       Y8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y5
+	PREFETCHT0   4096(R11)
+	PREFETCHT0   4160(R11)
+	ADDQ         $0x0000006c, R11
+	VMOVDQU      (SP), Y10
+	VPADDD       const00000004AVX2<>+0(SB), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	DECQ         c_cap+16(FP)
+	JNZ          rows2step0
+	ADDQ         $0x00000360, R8
+	ADDQ         $0x00000360, R9
+	SUBQ         $0x00000020, R10
+	JNZ          rows2block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows2store
+	MOVQ         b_cap+88(FP), R9
+	LEAQ         (AX)(R9*4), R9
+	MOVQ         ldc+24(FP), R10
+	VADDPS       (R9), Y0, Y0
+	VADDPS       32(R9), Y1, Y1
+	VADDPS       64(R9), Y2, Y2
+	LEAQ         (R9)(R10*1), R9
+	VADDPS       (R9), Y3, Y3
+	VADDPS       32(R9), Y4, Y4
+	VADDPS       64(R9), Y5, Y5
+	LEAQ         (R9)(R10*1), R9
+
+rows2store:
+	MOVQ    b_cap+88(FP), R9
+	LEAQ    (AX)(R9*4), R9
+	MOVQ    ldc+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x00000018, b_cap+88(FP)
+	CMPQ    b_cap+88(FP), $0x00000030
+	JL      rows2pass
+
+	// Go on to the next segment, or the next rows.
+	MOVQ DI, SI
+	LEAQ -48(R8), BX
+	MOVQ $0x00000001, b_len+80(FP)
+	CMPQ a_len+40(FP), $0x00
+	JNE  rows2segment
+	ADDQ DX, a_base+32(FP)
+	ADDQ ldc+24(FP), AX
+	ADDQ DX, a_base+32(FP)
+	ADDQ ldc+24(FP), AX
+	SUBQ $0x00000002, m+96(FP)
+	JMP  rows2
+
+rows2done:
+	// Tiles of 1 × 6 vectors.
+rows1:
+	CMPQ    m+96(FP), $+1
+	JL      rows1done
+	MOVQ    b_base+72(FP), BX
+	MOVQ    a_base+32(FP), SI
+	MOVQ    k+104(FP), DI
+	MOVQ    DI, a_len+40(FP)
+	MOVBQZX load+112(FP), DI
+	MOVQ    DI, b_len+80(FP)
+
+rows1segment:
+	MOVQ    $0x00000080, DI
+	MOVQ    a_len+40(FP), R8
+	CMPQ    R8, DI
+	CMOVQLT R8, DI
+	SUBQ    DI, R8
+	MOVQ    R8, a_len+40(FP)
+	MOVQ    DI, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R8
+	LEAQ    (BX)(R8*2), DI
+	LEAQ    (BX)(R8*4), R9
+	ADDQ    $0x00000060, R9
+	MOVQ    a_cap+48(FP), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+
+rows1block:
+	MOVQ      SI, BX
+	VPMOVZXWD (DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 16(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 32(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VMOVUPS   numbers16E2M1AVX2<>+0(SB), Y9
+	MOVQ      R9, R10
+	VXORPS    Y10, Y10, Y10
+	VMOVDQU   Y10, (SP)
+	MOVQ      $0x00000008, c_cap+16(FP)
+	PCALIGN   $0x40
+
+rows1step0:
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      (R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VMOVDQU      32(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VMOVDQU      64(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      192(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VMOVDQU      224(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VMOVDQU      256(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      384(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VMOVDQU      416(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VMOVDQU      448(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      576(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VMOVDQU      608(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VMOVDQU      640(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y2
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	ADDQ         $0x0000006c, R10
+	VMOVDQU      (SP), Y10
+	VPADDD       const00000004AVX2<>+0(SB), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	DECQ         c_cap+16(FP)
+	JNZ          rows1step0
+	MOVQ         SI, BX
+	VPMOVZXWD    48(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    64(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    80(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VMOVUPS      numbers16E2M1AVX2<>+0(SB), Y9
+	MOVQ         R9, SI
+	VXORPS       Y10, Y10, Y10
+	VMOVDQU      Y10, (SP)
+	MOVQ         $0x00000008, c_cap+16(FP)
+	PCALIGN      $0x40
+
+rows1step3:
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      96(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VMOVDQU      128(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVDQU      160(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      288(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VMOVDQU      320(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVDQU      352(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      480(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VMOVDQU      512(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVDQU      544(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (BX), Y10
+	ADDQ         CX, BX
+	VMOVDQU      672(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y6, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VMOVDQU      704(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y7, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVDQU      736(R9), Y11
+	VPSRLVD      (SP), Y11, Y11
+	VPSLLD       $0x1c, Y11, Y12
+	VPERMPS      Y9, Y11, Y11
+	VPAND        const80000000AVX2<>+0(SB), Y12, Y12
+	VPXOR        Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y11
+	VFMADD231PS  Y10, Y11, Y5
+	ADDQ         $0x0000006c, SI
+	VMOVDQU      (SP), Y10
+	VPADDD       const00000004AVX2<>+0(SB), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	DECQ         c_cap+16(FP)
+	JNZ          rows1step3
+	MOVQ         BX, SI
+	ADDQ         $0x00000360, DI
+	ADDQ         $0x00000360, R9
+	SUBQ         $0x00000020, R8
+	JNZ          rows1block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows1store
+	MOVQ         b_cap+88(FP), BX
+	LEAQ         (AX)(BX*4), BX
+	MOVQ         ldc+24(FP), R8
+	VADDPS       (BX), Y0, Y0
+	VADDPS       32(BX), Y1, Y1
+	VADDPS       64(BX), Y2, Y2
+	VADDPS       96(BX), Y3, Y3
+	VADDPS       128(BX), Y4, Y4
+	VADDPS       160(BX), Y5, Y5
+	LEAQ         (BX)(R8*1), BX
+
+rows1store:
+	MOVQ    b_cap+88(FP), BX
+	LEAQ    (AX)(BX*4), BX
+	MOVQ    ldc+24(FP), R8
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	VMOVUPS Y4, 128(BX)
+	VMOVUPS Y5, 160(BX)
+	LEAQ    (BX)(R8*1), BX
+
+	// Go on to the next segment, or the next rows.
+	LEAQ (DI), BX
+	MOVQ $0x00000001, b_len+80(FP)
+	CMPQ a_len+40(FP), $0x00
+	JNE  rows1segment
+	ADDQ DX, a_base+32(FP)
+	ADDQ ldc+24(FP), AX
+	SUBQ $0x00000001, m+96(FP)
+	JMP  rows1
+
+rows1done:
+	VZEROUPPER
+	RET
+
+DATA numbers16E2M1AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xc0@\x00\x00\x00A\x00\x00@A"
+GLOBL numbers16E2M1AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000004AVX2<>+0(SB)/32, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
+GLOBL const00000004AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8E2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weightGemmInt8E2M1AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+18, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	XORQ R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y8
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y9
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VPAND        (R9), Y8, Y10
+	VMOVDQU      (R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y8, Y11, Y11
+	VPSHUFB      Y10, Y9, Y10
+	VPSHUFB      Y11, Y9, Y11
+	VPBROADCASTD (R10), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10)(DX*1), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPBROADCASTD (R10)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10)(DX*2), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPBROADCASTD (R11), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y11, Y10
+	VPADDW       Y10, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VPAND        32(R9), Y8, Y10
+	VMOVDQU      32(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y8, Y11, Y11
+	VPSHUFB      Y10, Y9, Y10
+	VPSHUFB      Y11, Y9, Y11
+	VPBROADCASTD (R10), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10)(DX*1), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R10)(DX*2), Y13
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD (R11), Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y11, Y10
+	VPADDW       Y10, Y12, Y12
+	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VPMOVZXWD    (DI)(R8*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(DI)(R8*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VPBROADCASTD 40(R9), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y10, Y8, Y12
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y12, Y0
+	VFMADD231PS  Y11, Y12, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VFMADD231PS  Y11, Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VPBROADCASTD 40(R9)(DX*1), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y8, Y10
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y10, Y2
+	VFMADD231PS  Y1, Y10, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VFMADD231PS  Y1, Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VPBROADCASTD 40(R9)(DX*2), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y8, Y2
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y2, Y4
+	VFMADD231PS  Y1, Y2, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VFMADD231PS  Y1, Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VPBROADCASTD 40(R10), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y8, Y2
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y2, Y6
+	VFMADD231PS  Y1, Y2, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VFMADD231PS  Y1, Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	XORQ R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	MOVQ    SI, R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y7
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VPAND        (R9), Y6, Y8
+	VMOVDQU      (R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10), Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPAND        32(R9), Y6, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10), Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(DI)(R8*1), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VPBROADCASTD 40(R9), Y9
+	VPSLLD       $0x04, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y6, Y10
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y10, Y0
+	VFMADD231PS  Y9, Y10, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VFMADD231PS  Y9, Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VPBROADCASTD 40(R9)(DX*1), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y6, Y8
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y8, Y2
+	VFMADD231PS  Y1, Y8, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VFMADD231PS  Y1, Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VPBROADCASTD 40(R9)(DX*2), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y6, Y2
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y2, Y4
+	VFMADD231PS  Y1, Y2, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VFMADD231PS  Y1, Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	MOVQ    SI, R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y4
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y5
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VPAND        (R9), Y4, Y6
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSHUFB      Y6, Y5, Y6
+	VPSHUFB      Y7, Y5, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPBROADCASTD 16(R10), Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPADDW       Y6, Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPAND        32(R9), Y4, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSHUFB      Y6, Y5, Y6
+	VPSHUFB      Y7, Y5, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPBROADCASTD 16(R10), Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y7, Y6
+	VPADDW       Y6, Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(DI)(R8*1), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS 32(R9), Y6
+	VPBROADCASTD 40(R9), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y4, Y8
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y8, Y0
+	VFMADD231PS  Y7, Y8, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VFMADD231PS  Y7, Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VPBROADCASTD 40(R9)(DX*1), Y1
+	VPSLLD       $0x04, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y4, Y2
+	VFMADD231PS  Y1, Y4, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VFMADD231PS  Y1, Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ    DI, R8
+	ADDQ    BX, R8
+	MOVQ    SI, R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y7
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R8), Y6, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPAND        32(R8), Y6, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPAND        64(R8), Y6, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPAND        96(R8), Y6, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPAND        128(R8), Y6, Y8
+	VMOVDQU      128(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPAND        160(R8), Y6, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y8, Y7, Y8
+	VPSHUFB      Y9, Y7, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 16(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	MOVQ         AX, R9
+	VPMOVZXWD    (DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    32(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    48(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPMOVZXWD    64(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VPMOVZXWD    80(DI), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VBROADCASTSS 32(R8), Y12
+	VPBROADCASTD 40(R8), Y13
+	VPSLLD       $0x04, Y13, Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y6, Y0
+	VFMADD231PS  Y13, Y6, Y0
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VFMADD231PS  Y13, Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R9), Y0, Y2
+	VFMADD231PS  Y13, Y0, Y2
+	VMOVUPS      Y2, 64(R9)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R9), Y0, Y3
+	VFMADD231PS  Y13, Y0, Y3
+	VMOVUPS      Y3, 96(R9)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R9), Y0, Y4
+	VFMADD231PS  Y13, Y0, Y4
+	VMOVUPS      Y4, 128(R9)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R9), Y0, Y5
+	VFMADD231PS  Y13, Y0, Y5
+	VMOVUPS      Y5, 160(R9)
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	MOVQ    SI, R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y3
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VPAND        (R9), Y2, Y4
+	VMOVDQU      (R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y4, Y3, Y4
+	VPSHUFB      Y5, Y3, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y5, Y4
+	VPADDW       Y4, Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPAND        32(R9), Y2, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y4, Y3, Y4
+	VPSHUFB      Y5, Y3, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y5, Y4
+	VPADDW       Y4, Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y1, Y1
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(DI)(R8*1), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD 40(R9), Y5
+	VPSLLD       $0x04, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VFMADD231PS  Y5, Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VFMADD231PS  Y5, Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA valuesE2M1AVX2<>+0(SB)/32, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
+GLOBL valuesE2M1AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightWidenE2M1AVX2(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2
+TEXT ·weightWidenE2M1AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ      (CX)(R9*2), R10
+	VPMOVZXWD (R10), Y0
+	VPSLLD    $0x10, Y0, Y0
+	MOVQ      CX, R10
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*4), R10
+	LEAQ      (AX)(R9*4), R11
+	VMOVUPS   (R10), Y3
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Y4
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Y5
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Y6
+	ADDQ      SI, R10
+	VMOVUPS   valuesE2M1AVX2<>+0(SB), Y1
+	VPSRLD    $0x04, Y3, Y7
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPSHUFB   Y3, Y1, Y3
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSHUFB   Y7, Y1, Y7
+	VPSRLD    $0x04, Y4, Y8
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPSHUFB   Y4, Y1, Y4
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSHUFB   Y8, Y1, Y8
+	VPSRLD    $0x04, Y5, Y9
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPSHUFB   Y5, Y1, Y5
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSHUFB   Y9, Y1, Y9
+	VPSRLD    $0x04, Y6, Y10
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSHUFB   Y6, Y1, Y6
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VPSHUFB   Y10, Y1, Y10
+	VMOVUPS   const41800000AVX2<>+0(SB), Y1
+	VMOVUPS   const000000ffAVX2<>+0(SB), Y2
+	MOVQ      $0x00000004, R10
+
+step:
+	VPAND     Y2, Y3, Y11
+	VPSRLD    $0x08, Y3, Y3
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y4, Y11
+	VPSRLD    $0x08, Y4, Y4
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y5, Y11
+	VPSRLD    $0x08, Y5, Y5
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y6, Y11
+	VPSRLD    $0x08, Y6, Y6
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y7, Y11
+	VPSRLD    $0x08, Y7, Y7
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y8, Y11
+	VPSRLD    $0x08, Y8, Y8
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y9, Y11
+	VPSRLD    $0x08, Y9, Y9
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y2, Y10, Y11
+	VPSRLD    $0x08, Y10, Y10
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    Y1, Y11, Y11
+	VMULPS    Y0, Y11, Y11
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	DECQ      R10
+	JNZ       step
+	ADDQ      $0x00000008, R9
+	CMPQ      R9, DX
+	JLT       vector
+	ADDQ      DI, AX
+	ADDQ      R8, CX
+	SUBQ      $0x00000020, BX
+	JNZ       block
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
+GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightBlocksGroupedAVX2(SB), NOSPLIT, $0-64
@@ -10274,13 +12041,13 @@ block:
 	TESTQ $0x0000007f, BX
 	JNZ   passed
 	MOVQ  CX, b_base+24(FP)
-	CMPQ  dst_len+8(FP), $0x02
+	CMPQ  dst_len+8(FP), $0x03
 	JNE   unlikeU5x32
 	LEAQ  (CX)(DX*2), CX
 	LEAQ  (CX)(DX*2), CX
 
 unlikeU5x32:
-	CMPQ dst_len+8(FP), $0x04
+	CMPQ dst_len+8(FP), $0x05
 	JNE  unlikeS6x16
 	LEAQ (CX)(DX*2), CX
 
@@ -10289,7 +12056,7 @@ passed:
 	XORQ R9, R9
 
 vector:
-	CMPQ      dst_len+8(FP), $0x02
+	CMPQ      dst_len+8(FP), $0x03
 	JNE       scales1
 	MOVQ      b_base+24(FP), R10
 	LEAQ      (R10)(R9*2), R10
@@ -10313,7 +12080,7 @@ vector:
 	JMP       numbers
 
 scales1:
-	CMPQ      dst_len+8(FP), $0x03
+	CMPQ      dst_len+8(FP), $0x04
 	JNE       scales2
 	LEAQ      (CX)(R9*2), R10
 	VCVTPH2PS (R10), Y2
@@ -10342,7 +12109,7 @@ scales1:
 	JMP       numbers
 
 scales2:
-	CMPQ      dst_len+8(FP), $0x04
+	CMPQ      dst_len+8(FP), $0x05
 	JNE       scales3
 	MOVQ      b_base+24(FP), R10
 	LEAQ      (R10)(R9*2), R10
@@ -10364,29 +12131,8 @@ scales2:
 	JMP       numbers
 
 scales3:
-	CMPQ      dst_len+8(FP), $0x05
-	JNE       scales4
-	LEAQ      (CX)(R9*2), R10
-	VPMOVZXWD (R10), Y4
-	VPSLLD    $0x10, Y4, Y4
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y1
-	VPSLLD    $0x10, Y1, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y4, Y0, Y0
-	VPSRAD    $0x10, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y4, Y1, Y1
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(DX*2), R10
-	LEAQ      (R10)(R9*2), R10
-	JMP       numbers
-
-scales4:
 	CMPQ    dst_len+8(FP), $0x06
-	JNE     scales5
+	JNE     scales4
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10396,7 +12142,7 @@ scales4:
 	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
 	JMP     numbers
 
-scales5:
+scales4:
 	LEAQ    (CX)(R9*4), R10
 	VMOVUPS (R10), Y0
 	ADDQ    SI, R10
@@ -10519,8 +12265,6 @@ most:
 	VPOR    Y12, Y10, Y10
 
 bytes:
-	CMPQ    dst_len+8(FP), $0x05
-	JE      brain
 	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
 	CMPQ    b_len+32(FP), $0x0c
 	JE      unpack
@@ -10594,77 +12338,6 @@ next:
 done:
 	VZEROUPPER
 	RET
-
-brain:
-	VMOVDQU const000000ffAVX2<>+0(SB), Y12
-	MOVQ    $0x00000004, R10
-	PCALIGN $0x40
-
-word:
-	VPAND     Y12, Y5, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y5, Y5
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y7, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y7, Y7
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y9, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y9, Y9
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y11, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y11, Y11
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y4, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y4, Y4
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y6, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y6, Y6
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y8, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y8, Y8
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	VPAND     Y12, Y10, Y13
-	VCVTDQ2PS Y13, Y13
-	VSUBPS    const41800000AVX2<>+0(SB), Y13, Y13
-	VMULPS    Y0, Y13, Y13
-	VPSRLD    $0x08, Y10, Y10
-	VMOVUPS   Y13, (R11)
-	ADDQ      SI, R11
-	CMPQ      R10, $0x03
-	JNE       wordhalf
-	VMOVUPS   Y1, Y0
-
-wordhalf:
-	DECQ R10
-	JNZ  word
-	JMP  next
 
 eight:
 	VMULPS  const47800000AVX2<>+0(SB), Y1, Y1
@@ -10761,9 +12434,6 @@ unpack:
 DATA const42000000AVX2<>+0(SB)/32, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
 GLOBL const42000000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const41800000AVX2<>+0(SB)/32, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
-GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const43000000AVX2<>+0(SB)/32, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
 GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
 
@@ -10785,7 +12455,7 @@ GLOBL const47800000AVX2<>(SB), RODATA|NOPTR, $32
 // func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000012, b_cap+40(FP)
@@ -10794,7 +12464,7 @@ TEXT ·weightWidenU4x32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU4x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000012, b_cap+40(FP)
@@ -10851,7 +12521,7 @@ vectors2rows6:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows6block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors2rows6blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -10978,7 +12648,7 @@ vectors2rows6word:
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows6wordintegerstwo
 	MOVQ         R8, R9
 	SHRQ         $0x01, R9
@@ -11067,7 +12737,7 @@ vectors2rows6wordintegersany:
 	LEAQ         (R13)(R8*1), R13
 	VCVTPH2PS    (R13)(BX*1), Y2
 	VCVTPH2PS    16(R13)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows6storeintegerstwo
 	LEAQ         (R8)(BX*1), R13
 	SHRQ         $0x01, R13
@@ -11182,7 +12852,7 @@ vectors2rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows4block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors2rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -11284,7 +12954,7 @@ vectors2rows4word:
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows4wordintegerstwo
 	MOVQ         R8, R9
 	SHRQ         $0x01, R9
@@ -11351,7 +13021,7 @@ vectors2rows4wordintegersany:
 	LEAQ         (R13)(R8*1), R13
 	VCVTPH2PS    (R13)(BX*1), Y2
 	VCVTPH2PS    16(R13)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows4storeintegerstwo
 	LEAQ         (R8)(BX*1), R13
 	SHRQ         $0x01, R13
@@ -11440,7 +13110,7 @@ vectors2rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows2block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors2rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -11515,7 +13185,7 @@ vectors2rows2word:
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows2wordintegerstwo
 	MOVQ         R8, R9
 	SHRQ         $0x01, R9
@@ -11556,7 +13226,7 @@ vectors2rows2wordintegersany:
 	LEAQ         (R11)(R8*1), R11
 	VCVTPH2PS    (R11)(BX*1), Y2
 	VCVTPH2PS    16(R11)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows2storeintegerstwo
 	LEAQ         (R8)(BX*1), R11
 	SHRQ         $0x01, R11
@@ -11622,7 +13292,7 @@ vectors6rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors6rows1block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors6rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -11721,7 +13391,7 @@ vectors6rows1word:
 	PREFETCHT0   128(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors6rows1wordintegerstwo
 	VPMOVSXBD    (DI), Y6
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y6, Y6
@@ -11784,7 +13454,7 @@ vectors6rows1wordintegersany:
 	VCVTPH2PS    144(R10), Y9
 	VCVTPH2PS    160(R10), Y10
 	VCVTPH2PS    176(R10), Y11
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors6rows1storeintegerstwo
 	VPMOVSXBD    48(DI), Y0
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
@@ -11858,7 +13528,7 @@ vectors2rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows1block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors2rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -11921,7 +13591,7 @@ vectors2rows1word:
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows1wordintegerstwo
 	MOVQ         R8, R9
 	SHRQ         $0x01, R9
@@ -11951,7 +13621,7 @@ vectors2rows1wordintegersany:
 	LEAQ         (R11)(R8*1), R11
 	VCVTPH2PS    (R11)(BX*1), Y2
 	VCVTPH2PS    16(R11)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x03
+	CMPQ         c_len+8(FP), $0x04
 	JNE          vectors2rows1storeintegerstwo
 	LEAQ         (R8)(BX*1), R11
 	SHRQ         $0x01, R11
@@ -12064,7 +13734,7 @@ GLOBL bothHalvesAVX2<>(SB), RODATA|NOPTR, $32
 // func weightGemmInt8U4x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x32AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000004, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -12073,7 +13743,7 @@ TEXT ·weightGemmInt8U4x32AVX2(SB), NOSPLIT, $0-113
 // func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -12082,7 +13752,7 @@ TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000000, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000018, b_cap+40(FP)
@@ -12091,7 +13761,7 @@ TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 // func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000005, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -12100,7 +13770,7 @@ TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $0-113
 // func weightWidenU5x32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x00000016, b_cap+40(FP)
@@ -12109,7 +13779,7 @@ TEXT ·weightWidenU5x32AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU5x32AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU5x32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000002, dst_len+8(FP)
+	MOVQ    $0x00000003, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x00000016, b_cap+40(FP)
@@ -12166,9 +13836,7 @@ vectors2rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows4block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors2rows4blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors2rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -12197,7 +13865,7 @@ vectors2rows4lanes:
 	MOVQ      SI, R10
 	LEAQ      (R10)(DX*2), R10
 	ADDQ      DX, R10
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors2rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -12398,22 +14066,14 @@ vectors2rows4word:
 	LEAQ         (R11)(CX*2), R12
 	ADDQ         CX, R12
 	MOVQ         c_base+0(FP), R13
-	MOVQ         c_base+0(FP), R14
-	LEAQ         (R14)(R8*1), R14
-	CMPQ         c_len+8(FP), $0x08
-	JE           vectors2rows4storescalesU5x16BF16
 	VCVTPH2PS    (R13)(R8*1), Y8
 	VCVTPH2PS    16(R13)(R8*1), Y9
-	VCVTPH2PS    (R14)(BX*1), Y10
-	VCVTPH2PS    16(R14)(BX*1), Y11
-
-vectors2rows4storescaleseither:
-	VBROADCASTSS 32(R9), Y12
-	VMULPS       Y12, Y8, Y13
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y13, Y0
+	VFMADD213PS  (R11), Y11, Y0
 	VMOVUPS      Y0, (R11)
-	VMULPS       Y12, Y9, Y0
+	VMULPS       Y10, Y9, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R11), Y0, Y1
 	VMOVUPS      Y1, 32(R11)
@@ -12444,7 +14104,11 @@ vectors2rows4storescaleseither:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	CMPQ         c_len+8(FP), $0x05
+	MOVQ         c_base+0(FP), R13
+	LEAQ         (R13)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y3
+	CMPQ         c_len+8(FP), $0x06
 	JNE          vectors2rows4storeintegerstwo
 	LEAQ         (R8)(BX*1), R13
 	SHRQ         $0x01, R13
@@ -12454,52 +14118,52 @@ vectors2rows4storescaleseither:
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows4storeintegersany:
-	VBROADCASTSS 32(R9), Y2
-	VPBROADCASTD 44(R9), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y10, Y5
-	VFMADD213PS  (R11), Y5, Y4
-	VMOVUPS      Y4, (R11)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y11, Y2
-	VFMADD213PS  32(R11), Y2, Y3
-	VMOVUPS      Y3, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y2
-	VPBROADCASTD 44(R9)(DX*1), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y10, Y5
-	VFMADD213PS  (R11)(CX*1), Y5, Y4
-	VMOVUPS      Y4, (R11)(CX*1)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y11, Y2
-	VFMADD213PS  32(R11)(CX*1), Y2, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y2
-	VPBROADCASTD 44(R9)(DX*2), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y10, Y5
-	VFMADD213PS  (R11)(CX*2), Y5, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y11, Y2
-	VFMADD213PS  32(R11)(CX*2), Y2, Y3
-	VMOVUPS      Y3, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y2
-	VPBROADCASTD 44(R10), Y3
-	VPMADDWD     Y3, Y0, Y0
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD 44(R9), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 44(R9)(DX*1), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 44(R9)(DX*2), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 44(R10), Y5
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y10, Y4
-	VFMADD213PS  (R12), Y4, Y0
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R12), Y2, Y0
 	VMOVUPS      Y0, (R12)
-	VPMADDWD     Y3, Y1, Y0
+	VPMADDWD     Y5, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y11, Y1
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R12), Y1, Y0
 	VMOVUPS      Y0, 32(R12)
 	ADDQ         $0x00000020, R8
@@ -12533,9 +14197,7 @@ vectors2rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows3block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors2rows3blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors2rows3blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -12562,7 +14224,7 @@ vectors2rows3lanes:
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors2rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -12730,22 +14392,14 @@ vectors2rows3word:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11
-	MOVQ         c_base+0(FP), R12
-	LEAQ         (R12)(R8*1), R12
-	CMPQ         c_len+8(FP), $0x08
-	JE           vectors2rows3storescalesU5x16BF16
 	VCVTPH2PS    (R11)(R8*1), Y6
 	VCVTPH2PS    16(R11)(R8*1), Y7
-	VCVTPH2PS    (R12)(BX*1), Y8
-	VCVTPH2PS    16(R12)(BX*1), Y9
-
-vectors2rows3storescaleseither:
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y10, Y6, Y11
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y11, Y0
+	VFMADD213PS  (R10), Y9, Y0
 	VMOVUPS      Y0, (R10)
-	VMULPS       Y10, Y7, Y0
+	VMULPS       Y8, Y7, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
@@ -12767,7 +14421,11 @@ vectors2rows3storescaleseither:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R10)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R10)(CX*2)
-	CMPQ         c_len+8(FP), $0x05
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	CMPQ         c_len+8(FP), $0x06
 	JNE          vectors2rows3storeintegerstwo
 	LEAQ         (R8)(BX*1), R11
 	SHRQ         $0x01, R11
@@ -12777,40 +14435,40 @@ vectors2rows3storescaleseither:
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows3storeintegersany:
-	VBROADCASTSS 32(R9), Y2
-	VPBROADCASTD 44(R9), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y8, Y5
-	VFMADD213PS  (R10), Y5, Y4
-	VMOVUPS      Y4, (R10)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y9, Y2
-	VFMADD213PS  32(R10), Y2, Y3
-	VMOVUPS      Y3, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y2
-	VPBROADCASTD 44(R9)(DX*1), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y8, Y5
-	VFMADD213PS  (R10)(CX*1), Y5, Y4
-	VMOVUPS      Y4, (R10)(CX*1)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y9, Y2
-	VFMADD213PS  32(R10)(CX*1), Y2, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y2
-	VPBROADCASTD 44(R9)(DX*2), Y3
-	VPMADDWD     Y3, Y0, Y0
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD 44(R9), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 44(R9)(DX*1), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R10)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R10)(CX*1)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R10)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 44(R9)(DX*2), Y5
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y8, Y4
-	VFMADD213PS  (R10)(CX*2), Y4, Y0
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R10)(CX*2), Y2, Y0
 	VMOVUPS      Y0, (R10)(CX*2)
-	VPMADDWD     Y3, Y1, Y0
+	VPMADDWD     Y5, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y9, Y1
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R10)(CX*2), Y1, Y0
 	VMOVUPS      Y0, 32(R10)(CX*2)
 	ADDQ         $0x00000020, R8
@@ -12843,9 +14501,7 @@ vectors2rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows2block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors2rows2blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors2rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -12872,7 +14528,7 @@ vectors2rows2lanes:
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors2rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -13014,22 +14670,14 @@ vectors2rows2word:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11
-	MOVQ         c_base+0(FP), R12
-	LEAQ         (R12)(R8*1), R12
-	CMPQ         c_len+8(FP), $0x08
-	JE           vectors2rows2storescalesU5x16BF16
 	VCVTPH2PS    (R11)(R8*1), Y4
 	VCVTPH2PS    16(R11)(R8*1), Y5
-	VCVTPH2PS    (R12)(BX*1), Y6
-	VCVTPH2PS    16(R12)(BX*1), Y7
-
-vectors2rows2storescaleseither:
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y4, Y9
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
+	VFMADD213PS  (R10), Y7, Y0
 	VMOVUPS      Y0, (R10)
-	VMULPS       Y8, Y5, Y0
+	VMULPS       Y6, Y5, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
@@ -13042,7 +14690,11 @@ vectors2rows2storescaleseither:
 	VCVTDQ2PS    Y3, Y3
 	VFMADD213PS  32(R10)(CX*1), Y0, Y3
 	VMOVUPS      Y3, 32(R10)(CX*1)
-	CMPQ         c_len+8(FP), $0x05
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	CMPQ         c_len+8(FP), $0x06
 	JNE          vectors2rows2storeintegerstwo
 	LEAQ         (R8)(BX*1), R11
 	SHRQ         $0x01, R11
@@ -13052,28 +14704,28 @@ vectors2rows2storescaleseither:
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows2storeintegersany:
-	VBROADCASTSS 32(R9), Y2
-	VPBROADCASTD 44(R9), Y3
-	VPMADDWD     Y3, Y0, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y6, Y5
-	VFMADD213PS  (R10), Y5, Y4
-	VMOVUPS      Y4, (R10)
-	VPMADDWD     Y3, Y1, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y7, Y2
-	VFMADD213PS  32(R10), Y2, Y3
-	VMOVUPS      Y3, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y2
-	VPBROADCASTD 44(R9)(DX*1), Y3
-	VPMADDWD     Y3, Y0, Y0
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD 44(R9), Y5
+	VPMADDWD     Y5, Y0, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y2, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y3, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 44(R9)(DX*1), Y5
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y6, Y4
-	VFMADD213PS  (R10)(CX*1), Y4, Y0
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y2, Y0
 	VMOVUPS      Y0, (R10)(CX*1)
-	VPMADDWD     Y3, Y1, Y0
+	VPMADDWD     Y5, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y7, Y1
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R10)(CX*1), Y1, Y0
 	VMOVUPS      Y0, 32(R10)(CX*1)
 	ADDQ         $0x00000020, R8
@@ -13105,9 +14757,7 @@ vectors2rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors2rows1block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors2rows1blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors2rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -13134,7 +14784,7 @@ vectors2rows1lanes:
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors2rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -13250,26 +14900,22 @@ vectors2rows1word:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	MOVQ         c_base+0(FP), R11
-	MOVQ         c_base+0(FP), R12
-	LEAQ         (R12)(R8*1), R12
-	CMPQ         c_len+8(FP), $0x08
-	JE           vectors2rows1storescalesU5x16BF16
 	VCVTPH2PS    (R11)(R8*1), Y2
 	VCVTPH2PS    16(R11)(R8*1), Y3
-	VCVTPH2PS    (R12)(BX*1), Y4
-	VCVTPH2PS    16(R12)(BX*1), Y5
-
-vectors2rows1storescaleseither:
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y2, Y0
 	VMOVUPS      Y0, (R10)
-	VMULPS       Y6, Y3, Y0
+	VMULPS       Y4, Y3, Y0
 	VCVTDQ2PS    Y1, Y1
 	VFMADD213PS  32(R10), Y0, Y1
 	VMOVUPS      Y1, 32(R10)
-	CMPQ         c_len+8(FP), $0x05
+	MOVQ         c_base+0(FP), R11
+	LEAQ         (R11)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	CMPQ         c_len+8(FP), $0x06
 	JNE          vectors2rows1storeintegerstwo
 	LEAQ         (R8)(BX*1), R11
 	SHRQ         $0x01, R11
@@ -13279,16 +14925,16 @@ vectors2rows1storescaleseither:
 	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows1storeintegersany:
-	VBROADCASTSS 32(R9), Y2
-	VPBROADCASTD 44(R9), Y3
-	VPMADDWD     Y3, Y0, Y0
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD 44(R9), Y5
+	VPMADDWD     Y5, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y4, Y4
-	VFMADD213PS  (R10), Y4, Y0
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  (R10), Y2, Y0
 	VMOVUPS      Y0, (R10)
-	VPMADDWD     Y3, Y1, Y0
+	VPMADDWD     Y5, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y5, Y1
+	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R10), Y1, Y0
 	VMOVUPS      Y0, 32(R10)
 	ADDQ         $0x00000020, R8
@@ -13316,17 +14962,6 @@ vectors2rows4wordintegerstwo:
 	VPMOVSXBW 16(DI)(R10*1), Y1
 	JMP       vectors2rows4wordintegersany
 
-vectors2rows4storescalesU5x16BF16:
-	VPMOVZXWD (R13)(R8*1), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VPMOVZXWD 16(R13)(R8*1), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VPMOVZXWD (R14)(BX*1), Y10
-	VPSLLD    $0x10, Y10, Y10
-	VPMOVZXWD 16(R14)(BX*1), Y11
-	VPSLLD    $0x10, Y11, Y11
-	JMP       vectors2rows4storescaleseither
-
 vectors2rows4storeintegerstwo:
 	LEAQ      (R8)(BX*1), R13
 	VPMOVSXBW (DI)(R13*1), Y0
@@ -13338,17 +14973,6 @@ vectors2rows3wordintegerstwo:
 	VPMOVSXBW (DI)(R10*1), Y0
 	VPMOVSXBW 16(DI)(R10*1), Y1
 	JMP       vectors2rows3wordintegersany
-
-vectors2rows3storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VPMOVZXWD 16(R11)(R8*1), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VPMOVZXWD (R12)(BX*1), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VPMOVZXWD 16(R12)(BX*1), Y9
-	VPSLLD    $0x10, Y9, Y9
-	JMP       vectors2rows3storescaleseither
 
 vectors2rows3storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
@@ -13362,17 +14986,6 @@ vectors2rows2wordintegerstwo:
 	VPMOVSXBW 16(DI)(R10*1), Y1
 	JMP       vectors2rows2wordintegersany
 
-vectors2rows2storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VPMOVZXWD 16(R11)(R8*1), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VPMOVZXWD (R12)(BX*1), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VPMOVZXWD 16(R12)(BX*1), Y7
-	VPSLLD    $0x10, Y7, Y7
-	JMP       vectors2rows2storescaleseither
-
 vectors2rows2storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
 	VPMOVSXBW (DI)(R11*1), Y0
@@ -13385,17 +14998,6 @@ vectors2rows1wordintegerstwo:
 	VPMOVSXBW 16(DI)(R10*1), Y1
 	JMP       vectors2rows1wordintegersany
 
-vectors2rows1storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Y2
-	VPSLLD    $0x10, Y2, Y2
-	VPMOVZXWD 16(R11)(R8*1), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VPMOVZXWD (R12)(BX*1), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VPMOVZXWD 16(R12)(BX*1), Y5
-	VPSLLD    $0x10, Y5, Y5
-	JMP       vectors2rows1storescaleseither
-
 vectors2rows1storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
 	VPMOVSXBW (DI)(R11*1), Y0
@@ -13405,7 +15007,7 @@ vectors2rows1storeintegerstwo:
 // func weightGemmInt8U5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x32AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000006, c_len+8(FP)
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -13414,7 +15016,7 @@ TEXT ·weightGemmInt8U5x32AVX2(SB), NOSPLIT, $0-113
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13423,7 +15025,7 @@ TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_len+8(FP)
 	MOVQ    $0x00000001, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001c, b_cap+40(FP)
@@ -13432,7 +15034,7 @@ TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 // func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -13441,7 +15043,7 @@ TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $0-113
 // func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x00000020, b_len+32(FP)
 	MOVQ    $0x0000001a, b_cap+40(FP)
@@ -13450,7 +15052,7 @@ TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 // func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
-	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000005, dst_len+8(FP)
 	MOVQ    $0x00000002, dst_cap+16(FP)
 	MOVQ    $0x0000000c, b_len+32(FP)
 	MOVQ    $0x0000001a, b_cap+40(FP)
@@ -14394,24 +15996,6 @@ vectors2rows1word:
 vectors2rows1done:
 	VZEROUPPER
 	RET
-
-// func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
-	PCALIGN $0x40
-	MOVQ    $0x00000005, dst_len+8(FP)
-	MOVQ    $0x00000001, dst_cap+16(FP)
-	MOVQ    $0x00000020, b_len+32(FP)
-	MOVQ    $0x0000001c, b_cap+40(FP)
-	JMP     ·weightBlocksGroupedAVX2+0(SB)
-
-// func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	MOVQ    $0x00000008, c_len+8(FP)
-	MOVQ    $0x00000018, b_len+72(FP)
-	MOVQ    $0x00000004, b_cap+80(FP)
-	MOVQ    $0x00000040, c_cap+16(FP)
-	JMP     ·weightGemmInt8Minima5AVX2+0(SB)
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
@@ -40515,61 +42099,50 @@ lanes1:
 	VMOVUPS (DI)(AX*1), Y4
 
 enter:
-	VANDPS      const7fffffffAVX2<>+0(SB), Y3, Y5
-	VPADDD      const7f000000AVX2<>+0(SB), Y5, Y6
-	VPCMPGTD    constc1ae0000AVX2<>+0(SB), Y6, Y6
-	VMOVMSKPS   Y6, R8
-	TESTL       R8, R8
-	JNZ         careful1
-	VMOVUPS     const80000000AVX2<>+0(SB), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMOVAPS     Y1, Y6
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y1, Y7
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y5, Y7
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y5, Y7
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y7, Y8
-	VFMADD213PS Y0, Y7, Y8
-	VPSLLD      $0x16, Y6, Y7
-	VANDPS      constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD      $0x17, Y6, Y6
-	VPADDD      Y6, Y8, Y8
-	VPSUBD      Y7, Y8, Y8
-	VPSUBD      Y7, Y0, Y7
-	VADDPS      Y7, Y8, Y8
-	VDIVPS      Y8, Y5, Y5
-	VMULPS      Y7, Y5, Y5
-	VSUBPS      Y5, Y0, Y5
-	VMOVAPS     Y1, Y6
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y6
-	VSUBPS      Y6, Y1, Y7
-	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y7
-	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y7
-	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
-	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3d6357beAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y7, Y8
-	VFMADD213PS const3f317218AVX2<>+0(SB), Y7, Y8
-	VFMADD213PS Y0, Y7, Y8
-	VPSLLD      $0x16, Y6, Y7
-	VANDPS      constff800000AVX2<>+0(SB), Y7, Y7
-	VPSLLD      $0x17, Y6, Y6
-	VPADDD      Y6, Y8, Y8
-	VPSUBD      Y7, Y8, Y8
-	VPSUBD      Y7, Y0, Y7
-	VADDPS      Y7, Y8, Y8
-	VDIVPS      Y8, Y3, Y8
-	VMULPS      Y7, Y8, Y8
-	VDIVPS      Y3, Y8, Y3
-	VMULPS      Y5, Y3, Y3
-	VMOVAPS     Y8, Y6
-	VMOVAPS     Y3, Y3
+	VANDPS       const7fffffffAVX2<>+0(SB), Y3, Y5
+	VPADDD       const7f000000AVX2<>+0(SB), Y5, Y6
+	VPCMPGTD     constc1ae0000AVX2<>+0(SB), Y6, Y6
+	VMOVMSKPS    Y6, R8
+	TESTL        R8, R8
+	JNZ          careful1
+	VMOVAPS      Y1, Y5
+	VFMADD231PS  constbfb8aa3bAVX2<>+0(SB), Y3, Y5
+	VSUBPS       Y5, Y1, Y6
+	VFMADD231PS  constbfb8aa3bAVX2<>+0(SB), Y3, Y6
+	VFMADD231PS  constb2a57060AVX2<>+0(SB), Y3, Y6
+	VPSLLD       $0x16, Y5, Y7
+	VANDPS       constff800000AVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPSUBD       Y5, Y7, Y5
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y8
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y8
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y8
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y8
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y8
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y8
+	VFMADD213PS  Y0, Y6, Y8
+	VPSUBD       Y5, Y8, Y8
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y9
+	VFNMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y9
+	VFNMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y9
+	VFNMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y9
+	VFNMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y9
+	VFNMADD213PS const3f317218AVX2<>+0(SB), Y6, Y9
+	VFNMADD213PS Y0, Y6, Y9
+	VPSUBD       Y7, Y9, Y9
+	VPSUBD       Y7, Y0, Y7
+	VPSUBD       Y5, Y0, Y5
+	VADDPS       Y5, Y9, Y9
+	VDIVPS       Y9, Y3, Y9
+	VMULPS       Y5, Y9, Y9
+	VADDPS       Y0, Y9, Y9
+	VADDPS       Y7, Y8, Y8
+	VDIVPS       Y8, Y3, Y8
+	VMULPS       Y7, Y8, Y8
+	VDIVPS       Y3, Y8, Y3
+	VMULPS       Y9, Y3, Y3
+	VMOVAPS      Y8, Y6
+	VMOVAPS      Y3, Y3
 
 done1:
 	VMULPS  Y3, Y4, Y4
@@ -41007,84 +42580,60 @@ enter:
 	VMOVMSKPS    Y4, R8
 	TESTL        R8, R8
 	JNZ          careful1
-	VMOVUPS      const80000000AVX2<>+0(SB), Y3
-	VSUBPS       Y1, Y3, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      Y4, Y5
-	VFNMADD231PS Y3, Y3, Y5
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      Y3, Y4
+	VFNMADD231PS Y1, Y1, Y4
+	VMOVUPS      constc0135760AVX2<>+0(SB), Y5
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y3, Y5
 	VMOVUPS      constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y7
-	VSUBPS       Y6, Y7, Y7
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS       constb486f39dAVX2<>+0(SB), Y7, Y7
+	VSUBPS       Y5, Y6, Y6
+	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y3, Y6
+	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y3, Y6
+	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
+	VADDPS       constb486f39dAVX2<>+0(SB), Y6, Y6
+	VMOVUPS      const4b400000AVX2<>+0(SB), Y3
+	VFMADD231PS  Y5, Y1, Y3
 	VMOVUPS      const4b400000AVX2<>+0(SB), Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y5
-	VSUBPS       Y4, Y5, Y5
-	VFMADD231PS  Y6, Y3, Y5
-	VFMADD231PS  Y7, Y3, Y5
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y5, Y6
-	VPSLLD       $0x16, Y4, Y5
-	VANDPS       constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y6, Y6
-	VPSUBD       Y5, Y6, Y6
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
-	VPSUBD       Y5, Y4, Y5
-	VADDPS       Y5, Y6, Y6
-	VDIVPS       Y6, Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y1, Y1, Y4
-	VMULPS       const3e5b33b6AVX2<>+0(SB), Y4, Y4
-	VADDPS       const3fcc422aAVX2<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y3
-	VMULPS       Y1, Y1, Y4
-	VMOVAPS      Y4, Y5
-	VFNMADD231PS Y1, Y1, Y5
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y6
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y6
-	VMOVUPS      constc0135760AVX2<>+0(SB), Y7
-	VSUBPS       Y6, Y7, Y7
-	VFMADD231PS  constbdd2d3e8AVX2<>+0(SB), Y4, Y7
-	VFMADD231PS  const310a8d56AVX2<>+0(SB), Y4, Y7
-	VFNMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
-	VADDPS       constb486f39dAVX2<>+0(SB), Y7, Y7
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VFMADD231PS  Y5, Y1, Y4
 	VFMADD231PS  Y6, Y1, Y4
-	VMOVUPS      const4b400000AVX2<>+0(SB), Y5
-	VSUBPS       Y4, Y5, Y5
-	VFMADD231PS  Y6, Y1, Y5
-	VFMADD231PS  Y7, Y1, Y5
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y5, Y6
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y5, Y6
-	VPSLLD       $0x16, Y4, Y5
+	VPSLLD       $0x16, Y3, Y5
 	VANDPS       constff800000AVX2<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y6, Y6
-	VPSUBD       Y5, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPSUBD       Y3, Y5, Y3
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y4, Y6
+	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y4, Y6
+	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y4, Y6
+	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y4, Y6
+	VFMADD213PS  const3f317218AVX2<>+0(SB), Y4, Y6
+	VFMADD213PS  const3f800000AVX2<>+0(SB), Y4, Y6
+	VPSUBD       Y3, Y6, Y6
+	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
+	VFNMADD231PS const3920b5aeAVX2<>+0(SB), Y4, Y7
+	VFNMADD213PS const3c1d96f0AVX2<>+0(SB), Y4, Y7
+	VFNMADD213PS const3d6357beAVX2<>+0(SB), Y4, Y7
+	VFNMADD213PS const3e75fdeeAVX2<>+0(SB), Y4, Y7
+	VFNMADD213PS const3f317218AVX2<>+0(SB), Y4, Y7
+	VFNMADD213PS const3f800000AVX2<>+0(SB), Y4, Y7
+	VPSUBD       Y5, Y7, Y7
 	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
 	VPSUBD       Y5, Y4, Y5
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y4
+	VPSUBD       Y3, Y4, Y3
+	VADDPS       Y3, Y7, Y7
+	VDIVPS       Y7, Y1, Y7
+	VMULPS       Y3, Y7, Y7
+	VMULPS       Y1, Y1, Y3
+	VMULPS       const3e5b33b6AVX2<>+0(SB), Y3, Y3
+	VADDPS       const3fcc422aAVX2<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y7, Y7
+	VADDPS       const3f800000AVX2<>+0(SB), Y7, Y7
 	VADDPS       Y5, Y6, Y6
 	VDIVPS       Y6, Y1, Y6
 	VMULPS       Y5, Y6, Y6
 	VDIVPS       Y1, Y6, Y1
-	VMULPS       Y3, Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VMOVAPS      Y6, Y4
 	VMOVAPS      Y1, Y1
 
@@ -41735,8 +43284,8 @@ end:
 TEXT ·softmaxBF16AVX2(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    max_len+48(FP), CX
-	VMOVUPS const47c00000AVX2<>+0(SB), Y0
-	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	VMOVUPS const3920b5aeAVX2<>+0(SB), Y0
+	VMOVUPS const3aaf8418AVX2<>+0(SB), Y1
 	XORQ    AX, AX
 
 columns:
@@ -41750,7 +43299,7 @@ columns:
 	JGE     lanes2
 	MOVQ    max_base+40(FP), SI
 	VMOVUPS (SI)(AX*1), Y2
-	VCMPPS  $0x00, Y1, Y2, Y3
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y3
 	VANDNPS Y2, Y3, Y2
 	VXORPS  Y3, Y3, Y3
 	MOVQ    n+32(FP), SI
@@ -41759,30 +43308,29 @@ columns:
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS      (DX), Y4
-	VSUBPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y5
-	VCVTDQ2PS    Y5, Y6
-	VSUBPS       Y6, Y4, Y6
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y7
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y6, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y7, Y7
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
-	VANDNPS      Y7, Y4, Y4
-	VANDPS       Y1, Y4, Y5
-	VFMADD231PS  Y0, Y5, Y4
-	VFNMADD231PS Y0, Y5, Y4
-	VMOVUPS      Y4, (DX)
-	VADDPS       Y4, Y3, Y3
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes1row
+	VMOVUPS     (DX), Y4
+	VSUBPS      Y2, Y4, Y4
+	VCVTPS2DQ   Y4, Y5
+	VCVTDQ2PS   Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS Y0, Y6, Y7
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y7, Y7
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y4, Y4
+	VANDNPS     Y7, Y4, Y4
+	VMULPS      constc77fff00AVX2<>+0(SB), Y4, Y5
+	VFMADD231PS const47800000AVX2<>+0(SB), Y4, Y5
+	VMOVUPS     Y5, (DX)
+	VADDPS      Y5, Y3, Y3
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
 
 lanes1rows:
 	MOVQ    sum_base+64(FP), DX
@@ -41796,9 +43344,9 @@ lanes2:
 	VMOVUPS (SI)(AX*1), Y2
 	MOVQ    max_base+40(FP), SI
 	VMOVUPS 32(SI)(AX*1), Y3
-	VCMPPS  $0x00, Y1, Y2, Y4
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y2, Y4
 	VANDNPS Y2, Y4, Y2
-	VCMPPS  $0x00, Y1, Y3, Y4
+	VCMPPS  $0x00, constff800000AVX2<>+0(SB), Y3, Y4
 	VANDNPS Y3, Y4, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
@@ -41808,51 +43356,49 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VSUBPS       Y2, Y6, Y6
-	VSUBPS       Y3, Y7, Y7
-	VCVTPS2DQ    Y6, Y8
-	VCVTPS2DQ    Y7, Y9
-	VCVTDQ2PS    Y8, Y10
-	VCVTDQ2PS    Y9, Y11
-	VSUBPS       Y10, Y6, Y10
-	VSUBPS       Y11, Y7, Y11
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y12
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y10, Y12
-	VMOVUPS      const3aaf8418AVX2<>+0(SB), Y13
-	VFMADD231PS  const3920b5aeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3c1d96f0AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3d6357beAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3e75fdeeAVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3f317218AVX2<>+0(SB), Y11, Y13
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y10, Y12
-	VFMADD213PS  const3f800000AVX2<>+0(SB), Y11, Y13
-	VPSLLD       $0x17, Y8, Y8
-	VPSLLD       $0x17, Y9, Y9
-	VPADDD       Y8, Y12, Y12
-	VPADDD       Y9, Y13, Y13
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
-	VANDNPS      Y12, Y6, Y6
-	VCMPPS       $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
-	VANDNPS      Y13, Y7, Y7
-	VANDPS       Y1, Y6, Y8
-	VANDPS       Y1, Y7, Y9
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y0, Y9, Y7
-	VFNMADD231PS Y0, Y8, Y6
-	VFNMADD231PS Y0, Y9, Y7
-	VMOVUPS      Y6, (DX)
-	VMOVUPS      Y7, 32(DX)
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes2row
+	VMOVUPS     (DX), Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y2, Y6, Y6
+	VSUBPS      Y3, Y7, Y7
+	VCVTPS2DQ   Y6, Y8
+	VCVTPS2DQ   Y7, Y9
+	VCVTDQ2PS   Y8, Y10
+	VCVTDQ2PS   Y9, Y11
+	VSUBPS      Y10, Y6, Y10
+	VSUBPS      Y11, Y7, Y11
+	VMOVAPS     Y1, Y12
+	VFMADD231PS Y0, Y10, Y12
+	VMOVAPS     Y1, Y13
+	VFMADD231PS Y0, Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+	VPSLLD      $0x17, Y8, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y8, Y12, Y12
+	VPADDD      Y9, Y13, Y13
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y6, Y6
+	VANDNPS     Y12, Y6, Y6
+	VCMPPS      $0x11, constc26002e3AVX2<>+0(SB), Y7, Y7
+	VANDNPS     Y13, Y7, Y7
+	VMULPS      constc77fff00AVX2<>+0(SB), Y6, Y8
+	VMULPS      constc77fff00AVX2<>+0(SB), Y7, Y9
+	VFMADD231PS const47800000AVX2<>+0(SB), Y6, Y8
+	VFMADD231PS const47800000AVX2<>+0(SB), Y7, Y9
+	VMOVUPS     Y8, (DX)
+	VMOVUPS     Y9, 32(DX)
+	VADDPS      Y8, Y4, Y4
+	VADDPS      Y9, Y5, Y5
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
 
 lanes2rows:
 	MOVQ    sum_base+64(FP), DX
@@ -41869,6 +43415,9 @@ end:
 
 DATA constc26002e3AVX2<>+0(SB)/32, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
 GLOBL constc26002e3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc77fff00AVX2<>+0(SB)/32, $"\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7"
+GLOBL constc77fff00AVX2<>(SB), RODATA|NOPTR, $32
 
 // func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3
@@ -43310,33 +44859,37 @@ lanes1rows:
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX2(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
-TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
-	MOVQ    bias_len+48(FP), CX
+	MOVQ    bias_len+80(FP), CX
 	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
 	XORQ    AX, AX
 
 columns:
 	TESTQ   CX, CX
 	JZ      end
-	MOVQ    c_base+0(FP), DX
+	MOVQ    dst_base+0(FP), DX
 	ADDQ    AX, DX
-	MOVQ    ldc+24(FP), BX
+	MOVQ    ldd+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Y1
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS 32(SI)(AX*1), Y2
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    c_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldc+56(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Y1
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS 32(R8)(AX*1), Y2
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VADDPS    (DX), Y1, Y3
-	VADDPS    32(DX), Y2, Y4
+	VADDPS    (SI), Y1, Y3
+	VADDPS    32(SI), Y2, Y4
 	VCMPPS    $0x03, Y3, Y3, Y5
 	VBLENDVPS Y5, Y0, Y3, Y3
 	VCMPPS    $0x03, Y4, Y4, Y5
@@ -43344,7 +44897,8 @@ lanes2row:
 	VMOVUPS   Y3, (DX)
 	VMOVUPS   Y4, 32(DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes2row
 
 lanes2rows:
@@ -43785,42 +45339,50 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2some:
-	VCVTPS2PD   (DI), Y2
-	VCVTPS2PD   (DI)(BX*1), Y3
-	VPUNPCKLQDQ Y3, Y2, Y4
-	VPUNPCKHQDQ Y3, Y2, Y2
-	VCVTPS2PD   (DI)(BX*2), Y3
-	VCVTPS2PD   (DI)(SI*1), Y5
-	VPUNPCKLQDQ Y5, Y3, Y6
-	VPUNPCKHQDQ Y5, Y3, Y3
-	VPERM2F128  $0x20, Y6, Y4, Y5
-	VPERM2F128  $0x31, Y6, Y4, Y4
-	VPERM2F128  $0x20, Y3, Y2, Y6
-	VPERM2F128  $0x31, Y3, Y2, Y2
-	VCVTPS2PD   (R8), Y3
-	VCVTPS2PD   (R8)(BX*1), Y7
-	VPUNPCKLQDQ Y7, Y3, Y8
-	VPUNPCKHQDQ Y7, Y3, Y3
-	VCVTPS2PD   (R8)(BX*2), Y7
-	VCVTPS2PD   (R8)(SI*1), Y9
-	VPUNPCKLQDQ Y9, Y7, Y10
-	VPUNPCKHQDQ Y9, Y7, Y7
-	VPERM2F128  $0x20, Y10, Y8, Y9
-	VPERM2F128  $0x31, Y10, Y8, Y8
-	VPERM2F128  $0x20, Y7, Y3, Y10
-	VPERM2F128  $0x31, Y7, Y3, Y3
-	VADDPD      Y5, Y0, Y0
-	VADDPD      Y9, Y1, Y1
-	VADDPD      Y6, Y0, Y0
-	VADDPD      Y10, Y1, Y1
-	VADDPD      Y4, Y0, Y0
-	VADDPD      Y8, Y1, Y1
-	VADDPD      Y2, Y0, Y0
-	VADDPD      Y3, Y1, Y1
-	ADDQ        $0x10, DI
-	ADDQ        $0x10, R8
-	SUBQ        $0x00000004, R9
-	JGE         lanes2some
+	VMOVUPS   (DI), X2
+	VMOVUPS   (DI)(BX*1), X3
+	VMOVUPS   (DI)(BX*2), X4
+	VMOVUPS   (DI)(SI*1), X5
+	VUNPCKLPS X3, X2, X6
+	VUNPCKHPS X3, X2, X2
+	VUNPCKLPS X5, X4, X3
+	VUNPCKHPS X5, X4, X4
+	VUNPCKLPD X3, X6, X5
+	VUNPCKHPD X3, X6, X3
+	VUNPCKLPD X4, X2, X6
+	VUNPCKHPD X4, X2, X2
+	VMOVUPS   (R8), X4
+	VMOVUPS   (R8)(BX*1), X7
+	VMOVUPS   (R8)(BX*2), X8
+	VMOVUPS   (R8)(SI*1), X9
+	VUNPCKLPS X7, X4, X10
+	VUNPCKHPS X7, X4, X4
+	VUNPCKLPS X9, X8, X7
+	VUNPCKHPS X9, X8, X8
+	VUNPCKLPD X7, X10, X9
+	VUNPCKHPD X7, X10, X7
+	VUNPCKLPD X8, X4, X10
+	VUNPCKHPD X8, X4, X4
+	VCVTPS2PD X5, Y5
+	VCVTPS2PD X9, Y9
+	VADDPD    Y5, Y0, Y0
+	VADDPD    Y9, Y1, Y1
+	VCVTPS2PD X3, Y3
+	VCVTPS2PD X7, Y7
+	VADDPD    Y3, Y0, Y0
+	VADDPD    Y7, Y1, Y1
+	VCVTPS2PD X6, Y6
+	VCVTPS2PD X10, Y10
+	VADDPD    Y6, Y0, Y0
+	VADDPD    Y10, Y1, Y1
+	VCVTPS2PD X2, Y2
+	VCVTPS2PD X4, Y4
+	VADDPD    Y2, Y0, Y0
+	VADDPD    Y4, Y1, Y1
+	ADDQ      $0x10, DI
+	ADDQ      $0x10, R8
+	SUBQ      $0x00000004, R9
+	JGE       lanes2some
 
 lanes2fewer:
 	ADDQ    $0x00000004, R9
@@ -43871,25 +45433,29 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1some:
-	VCVTPS2PD   (DI), Y1
-	VCVTPS2PD   (DI)(BX*1), Y2
-	VPUNPCKLQDQ Y2, Y1, Y3
-	VPUNPCKHQDQ Y2, Y1, Y1
-	VCVTPS2PD   (DI)(BX*2), Y2
-	VCVTPS2PD   (DI)(SI*1), Y4
-	VPUNPCKLQDQ Y4, Y2, Y5
-	VPUNPCKHQDQ Y4, Y2, Y2
-	VPERM2F128  $0x20, Y5, Y3, Y4
-	VPERM2F128  $0x31, Y5, Y3, Y3
-	VPERM2F128  $0x20, Y2, Y1, Y5
-	VPERM2F128  $0x31, Y2, Y1, Y1
-	VADDPD      Y4, Y0, Y0
-	VADDPD      Y5, Y0, Y0
-	VADDPD      Y3, Y0, Y0
-	VADDPD      Y1, Y0, Y0
-	ADDQ        $0x10, DI
-	SUBQ        $0x00000004, R8
-	JGE         lanes1some
+	VMOVUPS   (DI), X1
+	VMOVUPS   (DI)(BX*1), X2
+	VMOVUPS   (DI)(BX*2), X3
+	VMOVUPS   (DI)(SI*1), X4
+	VUNPCKLPS X2, X1, X5
+	VUNPCKHPS X2, X1, X1
+	VUNPCKLPS X4, X3, X2
+	VUNPCKHPS X4, X3, X3
+	VUNPCKLPD X2, X5, X4
+	VUNPCKHPD X2, X5, X2
+	VUNPCKLPD X3, X1, X5
+	VUNPCKHPD X3, X1, X1
+	VCVTPS2PD X4, Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD X2, Y2
+	VADDPD    Y2, Y0, Y0
+	VCVTPS2PD X5, Y5
+	VADDPD    Y5, Y0, Y0
+	VCVTPS2PD X1, Y1
+	VADDPD    Y1, Y0, Y0
+	ADDQ      $0x10, DI
+	SUBQ      $0x00000004, R8
+	JGE       lanes1some
 
 lanes1fewer:
 	ADDQ    $0x00000004, R8
@@ -43950,25 +45516,29 @@ single:
 	PCALIGN $0x40
 
 onesome:
-	VCVTPS2PD   (DI), Y2
-	VCVTPS2PD   (DI)(BX*1), Y3
-	VPUNPCKLQDQ Y3, Y2, Y4
-	VPUNPCKHQDQ Y3, Y2, Y2
-	VCVTPS2PD   (DI)(BX*2), Y3
-	VCVTPS2PD   (DI)(SI*1), Y5
-	VPUNPCKLQDQ Y5, Y3, Y6
-	VPUNPCKHQDQ Y5, Y3, Y3
-	VPERM2F128  $0x20, Y6, Y4, Y5
-	VPERM2F128  $0x31, Y6, Y4, Y4
-	VPERM2F128  $0x20, Y3, Y2, Y6
-	VPERM2F128  $0x31, Y3, Y2, Y2
-	VADDPD      Y5, Y1, Y1
-	VADDPD      Y6, Y1, Y1
-	VADDPD      Y4, Y1, Y1
-	VADDPD      Y2, Y1, Y1
-	ADDQ        $0x10, DI
-	SUBQ        $0x00000004, R8
-	JGE         onesome
+	VMOVUPS   (DI), X2
+	VMOVUPS   (DI)(BX*1), X3
+	VMOVUPS   (DI)(BX*2), X4
+	VMOVUPS   (DI)(SI*1), X5
+	VUNPCKLPS X3, X2, X6
+	VUNPCKHPS X3, X2, X2
+	VUNPCKLPS X5, X4, X3
+	VUNPCKHPS X5, X4, X4
+	VUNPCKLPD X3, X6, X5
+	VUNPCKHPD X3, X6, X3
+	VUNPCKLPD X4, X2, X6
+	VUNPCKHPD X4, X2, X2
+	VCVTPS2PD X5, Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD X3, Y3
+	VADDPD    Y3, Y1, Y1
+	VCVTPS2PD X6, Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD X2, Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x10, DI
+	SUBQ      $0x00000004, R8
+	JGE       onesome
 
 onefewer:
 	ADDQ    $0x00000004, R8
@@ -44342,53 +45912,61 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2some:
-	VCVTPS2PD    (R8), Y2
-	VCVTPS2PD    (R8)(BX*1), Y3
-	VPUNPCKLQDQ  Y3, Y2, Y4
-	VPUNPCKHQDQ  Y3, Y2, Y2
-	VCVTPS2PD    (R8)(BX*2), Y3
-	VCVTPS2PD    (R8)(SI*1), Y5
-	VPUNPCKLQDQ  Y5, Y3, Y6
-	VPUNPCKHQDQ  Y5, Y3, Y3
-	VPERM2F128   $0x20, Y6, Y4, Y5
-	VPERM2F128   $0x31, Y6, Y4, Y4
-	VPERM2F128   $0x20, Y3, Y2, Y6
-	VPERM2F128   $0x31, Y3, Y2, Y2
-	VCVTPS2PD    (R9), Y3
-	VCVTPS2PD    (R9)(BX*1), Y7
-	VPUNPCKLQDQ  Y7, Y3, Y8
-	VPUNPCKHQDQ  Y7, Y3, Y3
-	VCVTPS2PD    (R9)(BX*2), Y7
-	VCVTPS2PD    (R9)(SI*1), Y9
-	VPUNPCKLQDQ  Y9, Y7, Y10
-	VPUNPCKHQDQ  Y9, Y7, Y7
-	VPERM2F128   $0x20, Y10, Y8, Y9
-	VPERM2F128   $0x31, Y10, Y8, Y8
-	VPERM2F128   $0x20, Y7, Y3, Y10
-	VPERM2F128   $0x31, Y7, Y3, Y3
-	VBROADCASTSS (DI), X7
-	VCVTPS2PD    X7, Y11
-	VCVTPS2PD    X7, Y7
+	VMOVUPS      (R8), X2
+	VMOVUPS      (R8)(BX*1), X3
+	VMOVUPS      (R8)(BX*2), X4
+	VMOVUPS      (R8)(SI*1), X5
+	VUNPCKLPS    X3, X2, X6
+	VUNPCKHPS    X3, X2, X2
+	VUNPCKLPS    X5, X4, X3
+	VUNPCKHPS    X5, X4, X4
+	VUNPCKLPD    X3, X6, X5
+	VUNPCKHPD    X3, X6, X3
+	VUNPCKLPD    X4, X2, X6
+	VUNPCKHPD    X4, X2, X2
+	VMOVUPS      (R9), X4
+	VMOVUPS      (R9)(BX*1), X7
+	VMOVUPS      (R9)(BX*2), X8
+	VMOVUPS      (R9)(SI*1), X9
+	VUNPCKLPS    X7, X4, X10
+	VUNPCKHPS    X7, X4, X4
+	VUNPCKLPS    X9, X8, X7
+	VUNPCKHPS    X9, X8, X8
+	VUNPCKLPD    X7, X10, X9
+	VUNPCKHPD    X7, X10, X7
+	VUNPCKLPD    X8, X4, X10
+	VUNPCKHPD    X8, X4, X4
+	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X9, Y9
+	VBROADCASTSS (DI), X8
+	VCVTPS2PD    X8, Y11
+	VCVTPS2PD    X8, Y8
 	VFMADD231PD  Y5, Y11, Y0
-	VFMADD231PD  Y9, Y7, Y1
+	VFMADD231PD  Y9, Y8, Y1
 	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X7, Y7
 	VBROADCASTSS (DI), X5
-	VCVTPS2PD    X5, Y7
+	VCVTPS2PD    X5, Y8
 	VCVTPS2PD    X5, Y5
-	VFMADD231PD  Y6, Y7, Y0
-	VFMADD231PD  Y10, Y5, Y1
+	VFMADD231PD  Y3, Y8, Y0
+	VFMADD231PD  Y7, Y5, Y1
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), X5
-	VCVTPS2PD    X5, Y6
-	VCVTPS2PD    X5, Y5
-	VFMADD231PD  Y4, Y6, Y0
-	VFMADD231PD  Y8, Y5, Y1
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X10, Y10
+	VBROADCASTSS (DI), X3
+	VCVTPS2PD    X3, Y5
+	VCVTPS2PD    X3, Y3
+	VFMADD231PD  Y6, Y5, Y0
+	VFMADD231PD  Y10, Y3, Y1
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), X4
-	VCVTPS2PD    X4, Y5
+	VCVTPS2PD    X2, Y2
 	VCVTPS2PD    X4, Y4
+	VBROADCASTSS (DI), X3
+	VCVTPS2PD    X3, Y5
+	VCVTPS2PD    X3, Y3
 	VFMADD231PD  Y2, Y5, Y0
-	VFMADD231PD  Y3, Y4, Y1
+	VFMADD231PD  Y4, Y3, Y1
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
@@ -44449,30 +46027,34 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1some:
-	VCVTPS2PD    (R8), Y1
-	VCVTPS2PD    (R8)(BX*1), Y2
-	VPUNPCKLQDQ  Y2, Y1, Y3
-	VPUNPCKHQDQ  Y2, Y1, Y1
-	VCVTPS2PD    (R8)(BX*2), Y2
-	VCVTPS2PD    (R8)(SI*1), Y4
-	VPUNPCKLQDQ  Y4, Y2, Y5
-	VPUNPCKHQDQ  Y4, Y2, Y2
-	VPERM2F128   $0x20, Y5, Y3, Y4
-	VPERM2F128   $0x31, Y5, Y3, Y3
-	VPERM2F128   $0x20, Y2, Y1, Y5
-	VPERM2F128   $0x31, Y2, Y1, Y1
-	VBROADCASTSS (DI), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y4, Y2, Y0
+	VMOVUPS      (R8), X1
+	VMOVUPS      (R8)(BX*1), X2
+	VMOVUPS      (R8)(BX*2), X3
+	VMOVUPS      (R8)(SI*1), X4
+	VUNPCKLPS    X2, X1, X5
+	VUNPCKHPS    X2, X1, X1
+	VUNPCKLPS    X4, X3, X2
+	VUNPCKHPS    X4, X3, X3
+	VUNPCKLPD    X2, X5, X4
+	VUNPCKHPD    X2, X5, X2
+	VUNPCKLPD    X3, X1, X5
+	VUNPCKHPD    X3, X1, X1
+	VCVTPS2PD    X4, Y4
+	VBROADCASTSS (DI), X3
+	VCVTPS2PD    X3, Y3
+	VFMADD231PD  Y4, Y3, Y0
 	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X2, Y2
+	VBROADCASTSS (DI), X3
+	VCVTPS2PD    X3, Y3
+	VFMADD231PD  Y2, Y3, Y0
+	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X5, Y5
 	VBROADCASTSS (DI), X2
 	VCVTPS2PD    X2, Y2
 	VFMADD231PD  Y5, Y2, Y0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y3, Y2, Y0
-	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X1, Y1
 	VBROADCASTSS (DI), X2
 	VCVTPS2PD    X2, Y2
 	VFMADD231PD  Y1, Y2, Y0
@@ -44544,30 +46126,34 @@ single:
 	PCALIGN $0x40
 
 onesome:
-	VCVTPS2PD    (R8), Y2
-	VCVTPS2PD    (R8)(BX*1), Y3
-	VPUNPCKLQDQ  Y3, Y2, Y4
-	VPUNPCKHQDQ  Y3, Y2, Y2
-	VCVTPS2PD    (R8)(BX*2), Y3
-	VCVTPS2PD    (R8)(SI*1), Y5
-	VPUNPCKLQDQ  Y5, Y3, Y6
-	VPUNPCKHQDQ  Y5, Y3, Y3
-	VPERM2F128   $0x20, Y6, Y4, Y5
-	VPERM2F128   $0x31, Y6, Y4, Y4
-	VPERM2F128   $0x20, Y3, Y2, Y6
-	VPERM2F128   $0x31, Y3, Y2, Y2
-	VBROADCASTSS (DI), X3
-	VCVTPS2PD    X3, Y3
-	VFMADD231PD  Y5, Y3, Y1
+	VMOVUPS      (R8), X2
+	VMOVUPS      (R8)(BX*1), X3
+	VMOVUPS      (R8)(BX*2), X4
+	VMOVUPS      (R8)(SI*1), X5
+	VUNPCKLPS    X3, X2, X6
+	VUNPCKHPS    X3, X2, X2
+	VUNPCKLPS    X5, X4, X3
+	VUNPCKHPS    X5, X4, X4
+	VUNPCKLPD    X3, X6, X5
+	VUNPCKHPD    X3, X6, X3
+	VUNPCKLPD    X4, X2, X6
+	VUNPCKHPD    X4, X2, X2
+	VCVTPS2PD    X5, Y5
+	VBROADCASTSS (DI), X4
+	VCVTPS2PD    X4, Y4
+	VFMADD231PD  Y5, Y4, Y1
 	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X3, Y3
+	VBROADCASTSS (DI), X4
+	VCVTPS2PD    X4, Y4
+	VFMADD231PD  Y3, Y4, Y1
+	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X6, Y6
 	VBROADCASTSS (DI), X3
 	VCVTPS2PD    X3, Y3
 	VFMADD231PD  Y6, Y3, Y1
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), X3
-	VCVTPS2PD    X3, Y3
-	VFMADD231PD  Y4, Y3, Y1
-	ADDQ         $0x00000004, DI
+	VCVTPS2PD    X2, Y2
 	VBROADCASTSS (DI), X3
 	VCVTPS2PD    X3, Y3
 	VFMADD231PD  Y2, Y3, Y1

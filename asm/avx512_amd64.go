@@ -181,7 +181,7 @@ func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksAVX512 is a product with quantized weights, to which several formats jump.
+// weightGemmInt8BlocksAVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -256,7 +256,37 @@ func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8Minima4AVX512 is a product with quantized weights, to which several formats jump.
+// weightGemmE2M1AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8ValuesAVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8E2M1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesValuesAVX512 is the product of tiles to which those of formats jump.
+//
+//go:noescape
+func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesE2M1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8TilesE2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenE2M1AVX512 is BlockKernels.Widen, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8Minima4AVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -291,7 +321,7 @@ func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx in
 //go:noescape
 func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Minima5AVX512 is a product with quantized weights, to which several formats jump.
+// weightGemmInt8Minima5AVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -331,16 +361,6 @@ func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesS6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightGemmInt8TilesU5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8TilesU5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
@@ -364,7 +384,7 @@ func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int
 // gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //
 //go:noescape
-func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
+func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool, next []byte)
 
 // gemmHalvesAVX512 is Unit.GemmHalves, see package ukernel.
 //
@@ -889,7 +909,7 @@ func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk
 // weightAddBiasAVX512 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX512(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruAVX512 is Activations.GRU, see package ukernel.
 //

@@ -10545,7 +10545,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesAVX512(SB), $11648-113
+TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -10589,7 +10589,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -10717,53 +10717,68 @@ first:
 	ADDQ      $+576, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+576, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -10843,35 +10858,46 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+576, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -11071,7 +11097,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const000000ffAVX512<>+0(SB), Z2
 	VMOVUPS   (R10), Z3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z4
@@ -11088,6 +11113,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z10
 	ADDQ      SI, R10
+	VMOVUPS   const000000ffAVX512<>+0(SB), Z2
 	MOVQ      $0x00000004, R10
 
 step:
@@ -11236,7 +11262,7 @@ rows4step0offset:
 	VMULPS constc1000000AVX512<>+0(SB), Z14, Z17
 
 rows4step0minima:
-	VMOVUPS      numbers16AVX512<>+0(SB), Z18
+	VMOVUPS      numbers16S4AVX512<>+0(SB), Z18
 	MOVQ         SI, R10
 	VMOVDQU32    (SI), Z19
 	VPERMPS      Z18, Z19, Z19
@@ -11628,7 +11654,7 @@ rows1step0offset:
 	VMULPS constc1000000AVX512<>+0(SB), Z5, Z8
 
 rows1step0minima:
-	VMOVUPS      numbers16AVX512<>+0(SB), Z9
+	VMOVUPS      numbers16S4AVX512<>+0(SB), Z9
 	MOVQ         BX, R9
 	VBROADCASTSS (SI), Z10
 	ADDQ         CX, SI
@@ -11808,8 +11834,8 @@ rows1done:
 DATA constc1000000AVX512<>+0(SB)/64, $"\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1\x00\x00\x00\xc1"
 GLOBL constc1000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA numbers16AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00A\x00\x00\x10A\x00\x00 A\x00\x000A\x00\x00@A\x00\x00PA\x00\x00`A\x00\x00pA"
-GLOBL numbers16AVX512<>(SB), RODATA|NOPTR, $64
+DATA numbers16S4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00A\x00\x00\x10A\x00\x00 A\x00\x000A\x00\x00@A\x00\x00PA\x00\x00`A\x00\x00pA"
+GLOBL numbers16S4AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
@@ -11874,7 +11900,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const0000000fAVX512<>+0(SB), Z2
 	VMOVUPS   (R10), Z3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z4
@@ -11883,6 +11908,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z6
 	ADDQ      SI, R10
+	VMOVUPS   const0000000fAVX512<>+0(SB), Z2
 	MOVQ      $0x00000008, R10
 
 step:
@@ -11945,7 +11971,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $12672-113
+TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -11984,7 +12010,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -12067,53 +12093,68 @@ first:
 	ADDQ      $+640, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+640, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -12193,35 +12234,46 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+640, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ             DI
+	ADDQ             152(AX), DI
 	VMOVUPS          512(R14), Z16
 	VMOVUPS          576(R14), Z17
 	VCVTDQ2PS        (DI), Z18
@@ -12430,7 +12482,6 @@ vector:
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*4), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVUPS   const0000000fAVX512<>+0(SB), Z2
 	VMOVUPS   (R10), Z3
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z4
@@ -12439,6 +12490,7 @@ vector:
 	ADDQ      SI, R10
 	VMOVUPS   (R10), Z6
 	ADDQ      SI, R10
+	VMOVUPS   const0000000fAVX512<>+0(SB), Z2
 	MOVQ      $0x00000008, R10
 
 step:
@@ -12480,6 +12532,2767 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $208-113
+	PCALIGN $0x40
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    c_base+0(FP), AX
+	MOVQ    cs+64(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), BX
+
+	// Tiles of 2 to 4 × 3 vectors.
+rows4:
+	CMPQ    m+96(FP), $+2
+	JL      rows4done
+	MOVQ    $0x00000004, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+48(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
+	MOVQ    b_base+72(FP), SI
+	MOVQ    a_base+32(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+112(FP), R8
+	MOVQ    R8, b_len+80(FP)
+
+rows4segment:
+	MOVQ    $0x00000080, R8
+	MOVQ    a_len+40(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	SUBQ    R8, R9
+	MOVQ    R9, a_len+40(FP)
+	MOVQ    R8, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R9
+	LEAQ    (SI)(R9*2), R8
+	LEAQ    (SI)(R9*4), SI
+	ADDQ    $0x00000060, SI
+	MOVQ    a_cap+48(FP), R9
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+
+rows4block:
+	VPMOVZXWD    (R8), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VPMOVZXWD    32(R8), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VPMOVZXWD    64(R8), Z14
+	VPSLLD       $0x10, Z14, Z14
+	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z15
+	MOVQ         SI, R10
+	VMOVDQU32    (SI), Z16
+	VPERMPS      Z15, Z16, Z16
+	VMULPS       Z12, Z16, Z16
+	VMOVDQU32    64(SI), Z17
+	VPERMPS      Z15, Z17, Z17
+	VMULPS       Z13, Z17, Z17
+	VMOVDQU32    128(SI), Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z14, Z18, Z18
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z19
+	VFMADD231PS  Z19, Z16, Z0
+	VFMADD231PS  Z19, Z17, Z1
+	VFMADD231PS  Z19, Z18, Z2
+	VBROADCASTSS (DI)(DX*1), Z19
+	VFMADD231PS  Z19, Z16, Z3
+	VFMADD231PS  Z19, Z17, Z4
+	VFMADD231PS  Z19, Z18, Z5
+	JEQ          rows4next0
+	VBROADCASTSS (DI)(DX*2), Z19
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z19, Z17, Z7
+	VFMADD231PS  Z19, Z18, Z8
+	JPS          rows4next0
+	VBROADCASTSS (DI)(BX*1), Z19
+	VFMADD231PS  Z19, Z16, Z9
+	VFMADD231PS  Z19, Z17, Z10
+	VFMADD231PS  Z19, Z18, Z11
+
+rows4next0:
+	ADDQ         CX, DI
+	VMOVDQU32    192(SI), Z16
+	VPERMPS      Z15, Z16, Z16
+	VMULPS       Z12, Z16, Z16
+	VMOVDQU32    256(SI), Z17
+	VPERMPS      Z15, Z17, Z17
+	VMULPS       Z13, Z17, Z17
+	VMOVDQU32    320(SI), Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z14, Z18, Z18
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z19
+	VFMADD231PS  Z19, Z16, Z0
+	VFMADD231PS  Z19, Z17, Z1
+	VFMADD231PS  Z19, Z18, Z2
+	VBROADCASTSS (DI)(DX*1), Z19
+	VFMADD231PS  Z19, Z16, Z3
+	VFMADD231PS  Z19, Z17, Z4
+	VFMADD231PS  Z19, Z18, Z5
+	JEQ          rows4next1
+	VBROADCASTSS (DI)(DX*2), Z19
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z19, Z17, Z7
+	VFMADD231PS  Z19, Z18, Z8
+	JPS          rows4next1
+	VBROADCASTSS (DI)(BX*1), Z19
+	VFMADD231PS  Z19, Z16, Z9
+	VFMADD231PS  Z19, Z17, Z10
+	VFMADD231PS  Z19, Z18, Z11
+
+rows4next1:
+	ADDQ         CX, DI
+	VMOVDQU32    384(SI), Z16
+	VPERMPS      Z15, Z16, Z16
+	VMULPS       Z12, Z16, Z16
+	VMOVDQU32    448(SI), Z17
+	VPERMPS      Z15, Z17, Z17
+	VMULPS       Z13, Z17, Z17
+	VMOVDQU32    512(SI), Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z14, Z18, Z18
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z19
+	VFMADD231PS  Z19, Z16, Z0
+	VFMADD231PS  Z19, Z17, Z1
+	VFMADD231PS  Z19, Z18, Z2
+	VBROADCASTSS (DI)(DX*1), Z19
+	VFMADD231PS  Z19, Z16, Z3
+	VFMADD231PS  Z19, Z17, Z4
+	VFMADD231PS  Z19, Z18, Z5
+	JEQ          rows4next2
+	VBROADCASTSS (DI)(DX*2), Z19
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z19, Z17, Z7
+	VFMADD231PS  Z19, Z18, Z8
+	JPS          rows4next2
+	VBROADCASTSS (DI)(BX*1), Z19
+	VFMADD231PS  Z19, Z16, Z9
+	VFMADD231PS  Z19, Z17, Z10
+	VFMADD231PS  Z19, Z18, Z11
+
+rows4next2:
+	ADDQ         CX, DI
+	VMOVDQU32    576(SI), Z16
+	VPERMPS      Z15, Z16, Z16
+	VMULPS       Z12, Z16, Z16
+	VMOVDQU32    640(SI), Z17
+	VPERMPS      Z15, Z17, Z17
+	VMULPS       Z13, Z17, Z17
+	VMOVDQU32    704(SI), Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z14, Z18, Z18
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z19
+	VFMADD231PS  Z19, Z16, Z0
+	VFMADD231PS  Z19, Z17, Z1
+	VFMADD231PS  Z19, Z18, Z2
+	VBROADCASTSS (DI)(DX*1), Z19
+	VFMADD231PS  Z19, Z16, Z3
+	VFMADD231PS  Z19, Z17, Z4
+	VFMADD231PS  Z19, Z18, Z5
+	JEQ          rows4next3
+	VBROADCASTSS (DI)(DX*2), Z19
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z19, Z17, Z7
+	VFMADD231PS  Z19, Z18, Z8
+	JPS          rows4next3
+	VBROADCASTSS (DI)(BX*1), Z19
+	VFMADD231PS  Z19, Z16, Z9
+	VFMADD231PS  Z19, Z17, Z10
+	VFMADD231PS  Z19, Z18, Z11
+
+rows4next3:
+	ADDQ       CX, DI
+	PREFETCHT0 4096(R10)
+	PREFETCHT0 4160(R10)
+	VMOVUPS    const00000004AVX512<>+0(SB), Z17
+	VMOVDQA32  Z17, Z16
+	MOVQ       $0x00000007, c_cap+16(FP)
+	PCALIGN    $0x40
+
+rows4step0:
+	ADDQ         $0x0000006c, R10
+	VMOVDQU32    (SI), Z18
+	VPSRLVD      Z16, Z18, Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z12, Z18, Z18
+	VMOVDQU32    64(SI), Z19
+	VPSRLVD      Z16, Z19, Z19
+	VPERMPS      Z15, Z19, Z19
+	VMULPS       Z13, Z19, Z19
+	VMOVDQU32    128(SI), Z20
+	VPSRLVD      Z16, Z20, Z20
+	VPERMPS      Z15, Z20, Z20
+	VMULPS       Z14, Z20, Z20
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z21
+	VFMADD231PS  Z21, Z18, Z0
+	VFMADD231PS  Z21, Z19, Z1
+	VFMADD231PS  Z21, Z20, Z2
+	VBROADCASTSS (DI)(DX*1), Z21
+	VFMADD231PS  Z21, Z18, Z3
+	VFMADD231PS  Z21, Z19, Z4
+	VFMADD231PS  Z21, Z20, Z5
+	JEQ          rows4next4
+	VBROADCASTSS (DI)(DX*2), Z21
+	VFMADD231PS  Z21, Z18, Z6
+	VFMADD231PS  Z21, Z19, Z7
+	VFMADD231PS  Z21, Z20, Z8
+	JPS          rows4next4
+	VBROADCASTSS (DI)(BX*1), Z21
+	VFMADD231PS  Z21, Z18, Z9
+	VFMADD231PS  Z21, Z19, Z10
+	VFMADD231PS  Z21, Z20, Z11
+
+rows4next4:
+	ADDQ         CX, DI
+	VMOVDQU32    192(SI), Z18
+	VPSRLVD      Z16, Z18, Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z12, Z18, Z18
+	VMOVDQU32    256(SI), Z19
+	VPSRLVD      Z16, Z19, Z19
+	VPERMPS      Z15, Z19, Z19
+	VMULPS       Z13, Z19, Z19
+	VMOVDQU32    320(SI), Z20
+	VPSRLVD      Z16, Z20, Z20
+	VPERMPS      Z15, Z20, Z20
+	VMULPS       Z14, Z20, Z20
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z21
+	VFMADD231PS  Z21, Z18, Z0
+	VFMADD231PS  Z21, Z19, Z1
+	VFMADD231PS  Z21, Z20, Z2
+	VBROADCASTSS (DI)(DX*1), Z21
+	VFMADD231PS  Z21, Z18, Z3
+	VFMADD231PS  Z21, Z19, Z4
+	VFMADD231PS  Z21, Z20, Z5
+	JEQ          rows4next5
+	VBROADCASTSS (DI)(DX*2), Z21
+	VFMADD231PS  Z21, Z18, Z6
+	VFMADD231PS  Z21, Z19, Z7
+	VFMADD231PS  Z21, Z20, Z8
+	JPS          rows4next5
+	VBROADCASTSS (DI)(BX*1), Z21
+	VFMADD231PS  Z21, Z18, Z9
+	VFMADD231PS  Z21, Z19, Z10
+	VFMADD231PS  Z21, Z20, Z11
+
+rows4next5:
+	ADDQ         CX, DI
+	VMOVDQU32    384(SI), Z18
+	VPSRLVD      Z16, Z18, Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z12, Z18, Z18
+	VMOVDQU32    448(SI), Z19
+	VPSRLVD      Z16, Z19, Z19
+	VPERMPS      Z15, Z19, Z19
+	VMULPS       Z13, Z19, Z19
+	VMOVDQU32    512(SI), Z20
+	VPSRLVD      Z16, Z20, Z20
+	VPERMPS      Z15, Z20, Z20
+	VMULPS       Z14, Z20, Z20
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z21
+	VFMADD231PS  Z21, Z18, Z0
+	VFMADD231PS  Z21, Z19, Z1
+	VFMADD231PS  Z21, Z20, Z2
+	VBROADCASTSS (DI)(DX*1), Z21
+	VFMADD231PS  Z21, Z18, Z3
+	VFMADD231PS  Z21, Z19, Z4
+	VFMADD231PS  Z21, Z20, Z5
+	JEQ          rows4next6
+	VBROADCASTSS (DI)(DX*2), Z21
+	VFMADD231PS  Z21, Z18, Z6
+	VFMADD231PS  Z21, Z19, Z7
+	VFMADD231PS  Z21, Z20, Z8
+	JPS          rows4next6
+	VBROADCASTSS (DI)(BX*1), Z21
+	VFMADD231PS  Z21, Z18, Z9
+	VFMADD231PS  Z21, Z19, Z10
+	VFMADD231PS  Z21, Z20, Z11
+
+rows4next6:
+	ADDQ         CX, DI
+	VMOVDQU32    576(SI), Z18
+	VPSRLVD      Z16, Z18, Z18
+	VPERMPS      Z15, Z18, Z18
+	VMULPS       Z12, Z18, Z18
+	VMOVDQU32    640(SI), Z19
+	VPSRLVD      Z16, Z19, Z19
+	VPERMPS      Z15, Z19, Z19
+	VMULPS       Z13, Z19, Z19
+	VMOVDQU32    704(SI), Z20
+	VPSRLVD      Z16, Z20, Z20
+	VPERMPS      Z15, Z20, Z20
+	VMULPS       Z14, Z20, Z20
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z21
+	VFMADD231PS  Z21, Z18, Z0
+	VFMADD231PS  Z21, Z19, Z1
+	VFMADD231PS  Z21, Z20, Z2
+	VBROADCASTSS (DI)(DX*1), Z21
+	VFMADD231PS  Z21, Z18, Z3
+	VFMADD231PS  Z21, Z19, Z4
+	VFMADD231PS  Z21, Z20, Z5
+	JEQ          rows4next7
+	VBROADCASTSS (DI)(DX*2), Z21
+	VFMADD231PS  Z21, Z18, Z6
+	VFMADD231PS  Z21, Z19, Z7
+	VFMADD231PS  Z21, Z20, Z8
+	JPS          rows4next7
+	VBROADCASTSS (DI)(BX*1), Z21
+	VFMADD231PS  Z21, Z18, Z9
+	VFMADD231PS  Z21, Z19, Z10
+	VFMADD231PS  Z21, Z20, Z11
+
+rows4next7:
+	ADDQ       CX, DI
+	PREFETCHT0 4096(R10)
+	PREFETCHT0 4160(R10)
+	VPADDD     Z17, Z16, Z16
+	DECQ       c_cap+16(FP)
+	JNZ        rows4step0
+	ADDQ       $0x00000360, R8
+	ADDQ       $0x00000360, SI
+	SUBQ       $0x00000020, R9
+	JNZ        rows4block
+	CMPQ       b_len+80(FP), $0x00
+	JE         rows4store
+	MOVQ       b_cap+88(FP), SI
+	LEAQ       (AX)(SI*4), SI
+	MOVQ       ldc+24(FP), R9
+	CMPQ       200(SP), $-126
+	VADDPS     (SI), Z0, Z0
+	VADDPS     64(SI), Z1, Z1
+	VADDPS     128(SI), Z2, Z2
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z3, Z3
+	VADDPS     64(SI), Z4, Z4
+	VADDPS     128(SI), Z5, Z5
+	LEAQ       (SI)(R9*1), SI
+	JEQ        rows4next8
+	VADDPS     (SI), Z6, Z6
+	VADDPS     64(SI), Z7, Z7
+	VADDPS     128(SI), Z8, Z8
+	LEAQ       (SI)(R9*1), SI
+	JPS        rows4next8
+	VADDPS     (SI), Z9, Z9
+	VADDPS     64(SI), Z10, Z10
+	VADDPS     128(SI), Z11, Z11
+	LEAQ       (SI)(R9*1), SI
+
+rows4next8:
+rows4store:
+	MOVQ    b_cap+88(FP), SI
+	LEAQ    (AX)(SI*4), SI
+	MOVQ    ldc+24(FP), R9
+	CMPQ    200(SP), $-126
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JEQ     rows4next9
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JPS     rows4next9
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+
+rows4next9:
+	// Go on to the next segment, or the next rows.
+	LEAQ  (R8), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), SI
+	SUBQ  SI, m+96(FP)
+	MOVQ  DX, DI
+	IMULQ SI, DI
+	ADDQ  DI, a_base+32(FP)
+	IMULQ ldc+24(FP), SI
+	ADDQ  SI, AX
+	JMP   rows4
+
+rows4done:
+	// Tiles of 1 × 3 vectors.
+rows1:
+	CMPQ    m+96(FP), $+1
+	JL      rows1done
+	MOVQ    b_base+72(FP), BX
+	MOVQ    a_base+32(FP), SI
+	MOVQ    k+104(FP), DI
+	MOVQ    DI, a_len+40(FP)
+	MOVBQZX load+112(FP), DI
+	MOVQ    DI, b_len+80(FP)
+
+rows1segment:
+	MOVQ    $0x00000080, DI
+	MOVQ    a_len+40(FP), R8
+	CMPQ    R8, DI
+	CMOVQLT R8, DI
+	SUBQ    DI, R8
+	MOVQ    R8, a_len+40(FP)
+	MOVQ    DI, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R8
+	LEAQ    (BX)(R8*2), DI
+	LEAQ    (BX)(R8*4), BX
+	ADDQ    $0x00000060, BX
+	MOVQ    a_cap+48(FP), R8
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+
+rows1block:
+	VPMOVZXWD    (DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VPMOVZXWD    32(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VPMOVZXWD    64(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z6
+	MOVQ         BX, R9
+	VBROADCASTSS (SI), Z7
+	ADDQ         CX, SI
+	VMOVDQU32    (BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z3, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VMOVDQU32    64(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z4, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VMOVDQU32    128(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z5, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (SI), Z7
+	ADDQ         CX, SI
+	VMOVDQU32    192(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z3, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VMOVDQU32    256(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z4, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VMOVDQU32    320(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z5, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (SI), Z7
+	ADDQ         CX, SI
+	VMOVDQU32    384(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z3, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VMOVDQU32    448(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z4, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VMOVDQU32    512(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z5, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (SI), Z7
+	ADDQ         CX, SI
+	VMOVDQU32    576(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z3, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VMOVDQU32    640(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z4, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VMOVDQU32    704(BX), Z8
+	VPERMPS      Z6, Z8, Z8
+	VMULPS       Z5, Z8, Z8
+	VFMADD231PS  Z7, Z8, Z2
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	VMOVUPS      const00000004AVX512<>+0(SB), Z8
+	VMOVDQA32    Z8, Z7
+	MOVQ         $0x00000007, c_cap+16(FP)
+	PCALIGN      $0x40
+
+rows1step0:
+	ADDQ         $0x0000006c, R9
+	VBROADCASTSS (SI), Z9
+	ADDQ         CX, SI
+	VMOVDQU32    (BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z3, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VMOVDQU32    64(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z4, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VMOVDQU32    128(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z5, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (SI), Z9
+	ADDQ         CX, SI
+	VMOVDQU32    192(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z3, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VMOVDQU32    256(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z4, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VMOVDQU32    320(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z5, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (SI), Z9
+	ADDQ         CX, SI
+	VMOVDQU32    384(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z3, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VMOVDQU32    448(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z4, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VMOVDQU32    512(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z5, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (SI), Z9
+	ADDQ         CX, SI
+	VMOVDQU32    576(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z3, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VMOVDQU32    640(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z4, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VMOVDQU32    704(BX), Z10
+	VPSRLVD      Z7, Z10, Z10
+	VPERMPS      Z6, Z10, Z10
+	VMULPS       Z5, Z10, Z10
+	VFMADD231PS  Z9, Z10, Z2
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	VPADDD       Z8, Z7, Z7
+	DECQ         c_cap+16(FP)
+	JNZ          rows1step0
+	ADDQ         $0x00000360, DI
+	ADDQ         $0x00000360, BX
+	SUBQ         $0x00000020, R8
+	JNZ          rows1block
+	CMPQ         b_len+80(FP), $0x00
+	JE           rows1store
+	MOVQ         b_cap+88(FP), BX
+	LEAQ         (AX)(BX*4), BX
+	MOVQ         ldc+24(FP), R8
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VADDPS       128(BX), Z2, Z2
+	LEAQ         (BX)(R8*1), BX
+
+rows1store:
+	MOVQ    b_cap+88(FP), BX
+	LEAQ    (AX)(BX*4), BX
+	MOVQ    ldc+24(FP), R8
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	LEAQ    (BX)(R8*1), BX
+
+	// Go on to the next segment, or the next rows.
+	LEAQ (DI), BX
+	MOVQ $0x00000001, b_len+80(FP)
+	CMPQ a_len+40(FP), $0x00
+	JNE  rows1segment
+	ADDQ DX, a_base+32(FP)
+	ADDQ ldc+24(FP), AX
+	SUBQ $0x00000001, m+96(FP)
+	JMP  rows1
+
+rows1done:
+	VZEROUPPER
+	RET
+
+DATA numbers16E2M1AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xc0@\x00\x00\x00A\x00\x00@A\x00\x00\x00\x00\x00\x00\x80\xbf\x00\x00\x00\xc0\x00\x00@\xc0\x00\x00\x80\xc0\x00\x00\xc0\xc0\x00\x00\x00\xc1\x00\x00@\xc1"
+GLOBL numbers16E2M1AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+18, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	CMPQ x_cap+48(FP), $+1
+	JNE  rowdoesnotask
+	CMPQ m+96(FP), $+1
+	JNE  rowdoesnotask
+	CMPQ BX, $+96
+	JNE  rowdoesnotask
+
+	// Tiles of 1 × 3 vectors.
+askingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      askingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+askingrows1block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z7
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+askingrows1word:
+	VPANDD       (R8), Z6, Z8
+	VPSHUFB      Z8, Z7, Z8
+	VPANDD       64(R8), Z6, Z9
+	VPSHUFB      Z9, Z7, Z9
+	VPANDD       128(R8), Z6, Z10
+	VPSHUFB      Z10, Z7, Z10
+	VPBROADCASTD (R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	VPSRLD       $0x04, (R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSHUFB      Z8, Z7, Z8
+	VPSRLD       $0x04, 64(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPSHUFB      Z9, Z7, Z9
+	VPSRLD       $0x04, 128(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VPSHUFB      Z10, Z7, Z10
+	VPBROADCASTD 16(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	VPMOVZXWD    (DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPMOVZXWD    32(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VPMOVZXWD    64(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 40(R8), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z10, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VFMADD231PS  Z10, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	VFMADD231PS  Z10, Z3, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          askingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     askingrows1
+
+askingrows1done:
+	VZEROUPPER
+	RET
+
+rowdoesnotask:
+	CMPQ BX, $0x00000060
+	JNE  vectors3done
+
+	// Tiles of 8 × 3 vectors.
+vectors3rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors3rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows8block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	VXORPS    Z17, Z17, Z17
+	VXORPS    Z18, Z18, Z18
+	VXORPS    Z19, Z19, Z19
+	VXORPS    Z20, Z20, Z20
+	VXORPS    Z21, Z21, Z21
+	VXORPS    Z22, Z22, Z22
+	VXORPS    Z23, Z23, Z23
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z25
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ      $0x00000004, R12
+	PCALIGN   $0x40
+
+vectors3rows8word:
+	VPANDD       (R8), Z24, Z26
+	VPSHUFB      Z26, Z25, Z26
+	VPANDD       64(R8), Z24, Z27
+	VPSHUFB      Z27, Z25, Z27
+	VPANDD       128(R8), Z24, Z28
+	VPSHUFB      Z28, Z25, Z28
+	VPBROADCASTD (R9), Z29
+	VPDPBUSD     Z29, Z26, Z0
+	VPDPBUSD     Z29, Z27, Z1
+	VPDPBUSD     Z29, Z28, Z2
+	VPBROADCASTD (R9)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z3
+	VPDPBUSD     Z29, Z27, Z4
+	VPDPBUSD     Z29, Z28, Z5
+	VPBROADCASTD (R9)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z6
+	VPDPBUSD     Z29, Z27, Z7
+	VPDPBUSD     Z29, Z28, Z8
+	VPBROADCASTD (R10), Z29
+	VPDPBUSD     Z29, Z26, Z9
+	VPDPBUSD     Z29, Z27, Z10
+	VPDPBUSD     Z29, Z28, Z11
+	VPBROADCASTD (R10)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z12
+	VPDPBUSD     Z29, Z27, Z13
+	VPDPBUSD     Z29, Z28, Z14
+	VPBROADCASTD (R10)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z15
+	VPDPBUSD     Z29, Z27, Z16
+	VPDPBUSD     Z29, Z28, Z17
+	VPBROADCASTD (R11), Z29
+	VPDPBUSD     Z29, Z26, Z18
+	VPDPBUSD     Z29, Z27, Z19
+	VPDPBUSD     Z29, Z28, Z20
+	VPBROADCASTD (R11)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z21
+	VPDPBUSD     Z29, Z27, Z22
+	VPDPBUSD     Z29, Z28, Z23
+	VPSRLD       $0x04, (R8), Z26
+	VPANDD       Z24, Z26, Z26
+	VPSHUFB      Z26, Z25, Z26
+	VPSRLD       $0x04, 64(R8), Z27
+	VPANDD       Z24, Z27, Z27
+	VPSHUFB      Z27, Z25, Z27
+	VPSRLD       $0x04, 128(R8), Z28
+	VPANDD       Z24, Z28, Z28
+	VPSHUFB      Z28, Z25, Z28
+	VPBROADCASTD 16(R9), Z29
+	VPDPBUSD     Z29, Z26, Z0
+	VPDPBUSD     Z29, Z27, Z1
+	VPDPBUSD     Z29, Z28, Z2
+	VPBROADCASTD 16(R9)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z3
+	VPDPBUSD     Z29, Z27, Z4
+	VPDPBUSD     Z29, Z28, Z5
+	VPBROADCASTD 16(R9)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z6
+	VPDPBUSD     Z29, Z27, Z7
+	VPDPBUSD     Z29, Z28, Z8
+	VPBROADCASTD 16(R10), Z29
+	VPDPBUSD     Z29, Z26, Z9
+	VPDPBUSD     Z29, Z27, Z10
+	VPDPBUSD     Z29, Z28, Z11
+	VPBROADCASTD 16(R10)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z12
+	VPDPBUSD     Z29, Z27, Z13
+	VPDPBUSD     Z29, Z28, Z14
+	VPBROADCASTD 16(R10)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z15
+	VPDPBUSD     Z29, Z27, Z16
+	VPDPBUSD     Z29, Z28, Z17
+	VPBROADCASTD 16(R11), Z29
+	VPDPBUSD     Z29, Z26, Z18
+	VPDPBUSD     Z29, Z27, Z19
+	VPDPBUSD     Z29, Z28, Z20
+	VPBROADCASTD 16(R11)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z21
+	VPDPBUSD     Z29, Z27, Z22
+	VPDPBUSD     Z29, Z28, Z23
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R12
+	JNZ          vectors3rows8word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	MOVQ         AX, R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	VPMOVZXWD    (DI), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(DI), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(DI), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS 32(R8), Z27
+	VPBROADCASTD 40(R8), Z28
+	VPSLLD       $0x04, Z28, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       Z27, Z24, Z29
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R11), Z29, Z0
+	VFMADD231PS  Z28, Z29, Z0
+	VMOVUPS      Z0, (R11)
+	VMULPS       Z27, Z25, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R11), Z0, Z1
+	VFMADD231PS  Z28, Z0, Z1
+	VMOVUPS      Z1, 64(R11)
+	VMULPS       Z27, Z26, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R11), Z0, Z2
+	VFMADD231PS  Z28, Z0, Z2
+	VMOVUPS      Z2, 128(R11)
+	VBROADCASTSS 32(R8)(DX*1), Z0
+	VPBROADCASTD 40(R8)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R11)(CX*1), Z2, Z3
+	VFMADD231PS  Z1, Z2, Z3
+	VMOVUPS      Z3, (R11)(CX*1)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R11)(CX*1), Z2, Z4
+	VFMADD231PS  Z1, Z2, Z4
+	VMOVUPS      Z4, 64(R11)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R11)(CX*1), Z0, Z5
+	VFMADD231PS  Z1, Z0, Z5
+	VMOVUPS      Z5, 128(R11)(CX*1)
+	VBROADCASTSS 32(R8)(DX*2), Z0
+	VPBROADCASTD 40(R8)(DX*2), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R11)(CX*2), Z2, Z6
+	VFMADD231PS  Z1, Z2, Z6
+	VMOVUPS      Z6, (R11)(CX*2)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R11)(CX*2), Z2, Z7
+	VFMADD231PS  Z1, Z2, Z7
+	VMOVUPS      Z7, 64(R11)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R11)(CX*2), Z0, Z8
+	VFMADD231PS  Z1, Z0, Z8
+	VMOVUPS      Z8, 128(R11)(CX*2)
+	VBROADCASTSS 32(R9), Z0
+	VPBROADCASTD 40(R9), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R12), Z2, Z9
+	VFMADD231PS  Z1, Z2, Z9
+	VMOVUPS      Z9, (R12)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R12), Z2, Z10
+	VFMADD231PS  Z1, Z2, Z10
+	VMOVUPS      Z10, 64(R12)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R12), Z0, Z11
+	VFMADD231PS  Z1, Z0, Z11
+	VMOVUPS      Z11, 128(R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VPBROADCASTD 40(R9)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z12, Z12
+	VFMADD213PS  (R12)(CX*1), Z2, Z12
+	VFMADD231PS  Z1, Z2, Z12
+	VMOVUPS      Z12, (R12)(CX*1)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z13, Z13
+	VFMADD213PS  64(R12)(CX*1), Z2, Z13
+	VFMADD231PS  Z1, Z2, Z13
+	VMOVUPS      Z13, 64(R12)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z14, Z14
+	VFMADD213PS  128(R12)(CX*1), Z0, Z14
+	VFMADD231PS  Z1, Z0, Z14
+	VMOVUPS      Z14, 128(R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VPBROADCASTD 40(R9)(DX*2), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z15, Z15
+	VFMADD213PS  (R12)(CX*2), Z2, Z15
+	VFMADD231PS  Z1, Z2, Z15
+	VMOVUPS      Z15, (R12)(CX*2)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z16, Z16
+	VFMADD213PS  64(R12)(CX*2), Z2, Z16
+	VFMADD231PS  Z1, Z2, Z16
+	VMOVUPS      Z16, 64(R12)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z17, Z17
+	VFMADD213PS  128(R12)(CX*2), Z0, Z17
+	VFMADD231PS  Z1, Z0, Z17
+	VMOVUPS      Z17, 128(R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VPBROADCASTD 40(R10), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z18, Z18
+	VFMADD213PS  (R13), Z2, Z18
+	VFMADD231PS  Z1, Z2, Z18
+	VMOVUPS      Z18, (R13)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z19, Z19
+	VFMADD213PS  64(R13), Z2, Z19
+	VFMADD231PS  Z1, Z2, Z19
+	VMOVUPS      Z19, 64(R13)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z20, Z20
+	VFMADD213PS  128(R13), Z0, Z20
+	VFMADD231PS  Z1, Z0, Z20
+	VMOVUPS      Z20, 128(R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z24, Z2
+	VCVTDQ2PS    Z21, Z21
+	VFMADD213PS  (R13)(CX*1), Z2, Z21
+	VFMADD231PS  Z1, Z2, Z21
+	VMOVUPS      Z21, (R13)(CX*1)
+	VMULPS       Z0, Z25, Z2
+	VCVTDQ2PS    Z22, Z22
+	VFMADD213PS  64(R13)(CX*1), Z2, Z22
+	VFMADD231PS  Z1, Z2, Z22
+	VMOVUPS      Z22, 64(R13)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z23, Z23
+	VFMADD213PS  128(R13)(CX*1), Z0, Z23
+	VFMADD231PS  Z1, Z0, Z23
+	VMOVUPS      Z23, 128(R13)(CX*1)
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors3rows8
+
+vectors3rows8done:
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	CMPQ    m+96(FP), $+4
+	JL      vectors3rows4done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	LEAQ    (R8)(CX*2), R9
+	ADDQ    CX, R9
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+	VMOVUPS (R8)(CX*2), Z6
+	VMOVUPS 64(R8)(CX*2), Z7
+	VMOVUPS 128(R8)(CX*2), Z8
+	VMOVUPS (R9), Z9
+	VMOVUPS 64(R9), Z10
+	VMOVUPS 128(R9), Z11
+
+vectors3rows4block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	LEAQ      (R9)(DX*2), R10
+	ADDQ      DX, R10
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	VXORPS    Z17, Z17, Z17
+	VXORPS    Z18, Z18, Z18
+	VXORPS    Z19, Z19, Z19
+	VXORPS    Z20, Z20, Z20
+	VXORPS    Z21, Z21, Z21
+	VXORPS    Z22, Z22, Z22
+	VXORPS    Z23, Z23, Z23
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z25
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows4word:
+	VPANDD       (R8), Z24, Z26
+	VPSHUFB      Z26, Z25, Z26
+	VPANDD       64(R8), Z24, Z27
+	VPSHUFB      Z27, Z25, Z27
+	VPANDD       128(R8), Z24, Z28
+	VPSHUFB      Z28, Z25, Z28
+	VPBROADCASTD (R9), Z29
+	VPDPBUSD     Z29, Z26, Z12
+	VPDPBUSD     Z29, Z27, Z13
+	VPDPBUSD     Z29, Z28, Z14
+	VPBROADCASTD (R9)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z15
+	VPDPBUSD     Z29, Z27, Z16
+	VPDPBUSD     Z29, Z28, Z17
+	VPBROADCASTD (R9)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z18
+	VPDPBUSD     Z29, Z27, Z19
+	VPDPBUSD     Z29, Z28, Z20
+	VPBROADCASTD (R10), Z29
+	VPDPBUSD     Z29, Z26, Z21
+	VPDPBUSD     Z29, Z27, Z22
+	VPDPBUSD     Z29, Z28, Z23
+	VPSRLD       $0x04, (R8), Z26
+	VPANDD       Z24, Z26, Z26
+	VPSHUFB      Z26, Z25, Z26
+	VPSRLD       $0x04, 64(R8), Z27
+	VPANDD       Z24, Z27, Z27
+	VPSHUFB      Z27, Z25, Z27
+	VPSRLD       $0x04, 128(R8), Z28
+	VPANDD       Z24, Z28, Z28
+	VPSHUFB      Z28, Z25, Z28
+	VPBROADCASTD 16(R9), Z29
+	VPDPBUSD     Z29, Z26, Z12
+	VPDPBUSD     Z29, Z27, Z13
+	VPDPBUSD     Z29, Z28, Z14
+	VPBROADCASTD 16(R9)(DX*1), Z29
+	VPDPBUSD     Z29, Z26, Z15
+	VPDPBUSD     Z29, Z27, Z16
+	VPDPBUSD     Z29, Z28, Z17
+	VPBROADCASTD 16(R9)(DX*2), Z29
+	VPDPBUSD     Z29, Z26, Z18
+	VPDPBUSD     Z29, Z27, Z19
+	VPDPBUSD     Z29, Z28, Z20
+	VPBROADCASTD 16(R10), Z29
+	VPDPBUSD     Z29, Z26, Z21
+	VPDPBUSD     Z29, Z27, Z22
+	VPDPBUSD     Z29, Z28, Z23
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R11
+	JNZ          vectors3rows4word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VPMOVZXWD    (DI), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(DI), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(DI), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS 32(R8), Z27
+	VPBROADCASTD 40(R8), Z28
+	VPSLLD       $0x04, Z28, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       Z27, Z24, Z29
+	VCVTDQ2PS    Z12, Z12
+	VFMADD231PS  Z12, Z29, Z0
+	VFMADD231PS  Z28, Z29, Z0
+	VMULPS       Z27, Z25, Z12
+	VCVTDQ2PS    Z13, Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VFMADD231PS  Z28, Z12, Z1
+	VMULPS       Z27, Z26, Z12
+	VCVTDQ2PS    Z14, Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z28, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 40(R8)(DX*1), Z13
+	VPSLLD       $0x04, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z24, Z14
+	VCVTDQ2PS    Z15, Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VFMADD231PS  Z13, Z14, Z3
+	VMULPS       Z12, Z25, Z14
+	VCVTDQ2PS    Z16, Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z4
+	VMULPS       Z12, Z26, Z12
+	VCVTDQ2PS    Z17, Z17
+	VFMADD231PS  Z17, Z12, Z5
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS 32(R8)(DX*2), Z12
+	VPBROADCASTD 40(R8)(DX*2), Z13
+	VPSLLD       $0x04, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z24, Z14
+	VCVTDQ2PS    Z18, Z18
+	VFMADD231PS  Z18, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z6
+	VMULPS       Z12, Z25, Z14
+	VCVTDQ2PS    Z19, Z19
+	VFMADD231PS  Z19, Z14, Z7
+	VFMADD231PS  Z13, Z14, Z7
+	VMULPS       Z12, Z26, Z12
+	VCVTDQ2PS    Z20, Z20
+	VFMADD231PS  Z20, Z12, Z8
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS 32(R9), Z12
+	VPBROADCASTD 40(R9), Z13
+	VPSLLD       $0x04, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z24, Z14
+	VCVTDQ2PS    Z21, Z21
+	VFMADD231PS  Z21, Z14, Z9
+	VFMADD231PS  Z13, Z14, Z9
+	VMULPS       Z12, Z25, Z14
+	VCVTDQ2PS    Z22, Z22
+	VFMADD231PS  Z22, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z10
+	VMULPS       Z12, Z26, Z12
+	VCVTDQ2PS    Z23, Z23
+	VFMADD231PS  Z23, Z12, Z11
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows4block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	LEAQ    (SI)(CX*2), DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	VMOVUPS Z6, (SI)(CX*2)
+	VMOVUPS Z7, 64(SI)(CX*2)
+	VMOVUPS Z8, 128(SI)(CX*2)
+	VMOVUPS Z9, (DI)
+	VMOVUPS Z10, 64(DI)
+	VMOVUPS Z11, 128(DI)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+4, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+4, m+96(FP)
+	JMP     vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 3 × 3 vectors.
+vectors3rows3:
+	CMPQ    m+96(FP), $+3
+	JL      vectors3rows3done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+	VMOVUPS (R8)(CX*2), Z6
+	VMOVUPS 64(R8)(CX*2), Z7
+	VMOVUPS 128(R8)(CX*2), Z8
+
+vectors3rows3block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	VXORPS    Z17, Z17, Z17
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z19
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z18
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+vectors3rows3word:
+	VPANDD       (R8), Z18, Z20
+	VPSHUFB      Z20, Z19, Z20
+	VPANDD       64(R8), Z18, Z21
+	VPSHUFB      Z21, Z19, Z21
+	VPANDD       128(R8), Z18, Z22
+	VPSHUFB      Z22, Z19, Z22
+	VPBROADCASTD (R9), Z23
+	VPDPBUSD     Z23, Z20, Z9
+	VPDPBUSD     Z23, Z21, Z10
+	VPDPBUSD     Z23, Z22, Z11
+	VPBROADCASTD (R9)(DX*1), Z23
+	VPDPBUSD     Z23, Z20, Z12
+	VPDPBUSD     Z23, Z21, Z13
+	VPDPBUSD     Z23, Z22, Z14
+	VPBROADCASTD (R9)(DX*2), Z23
+	VPDPBUSD     Z23, Z20, Z15
+	VPDPBUSD     Z23, Z21, Z16
+	VPDPBUSD     Z23, Z22, Z17
+	VPSRLD       $0x04, (R8), Z20
+	VPANDD       Z18, Z20, Z20
+	VPSHUFB      Z20, Z19, Z20
+	VPSRLD       $0x04, 64(R8), Z21
+	VPANDD       Z18, Z21, Z21
+	VPSHUFB      Z21, Z19, Z21
+	VPSRLD       $0x04, 128(R8), Z22
+	VPANDD       Z18, Z22, Z22
+	VPSHUFB      Z22, Z19, Z22
+	VPBROADCASTD 16(R9), Z23
+	VPDPBUSD     Z23, Z20, Z9
+	VPDPBUSD     Z23, Z21, Z10
+	VPDPBUSD     Z23, Z22, Z11
+	VPBROADCASTD 16(R9)(DX*1), Z23
+	VPDPBUSD     Z23, Z20, Z12
+	VPDPBUSD     Z23, Z21, Z13
+	VPDPBUSD     Z23, Z22, Z14
+	VPBROADCASTD 16(R9)(DX*2), Z23
+	VPDPBUSD     Z23, Z20, Z15
+	VPDPBUSD     Z23, Z21, Z16
+	VPDPBUSD     Z23, Z22, Z17
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          vectors3rows3word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	VPMOVZXWD    (DI), Z18
+	VPSLLD       $0x10, Z18, Z18
+	VPMOVZXWD    32(DI), Z19
+	VPSLLD       $0x10, Z19, Z19
+	VPMOVZXWD    64(DI), Z20
+	VPSLLD       $0x10, Z20, Z20
+	VBROADCASTSS 32(R8), Z21
+	VPBROADCASTD 40(R8), Z22
+	VPSLLD       $0x04, Z22, Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z21, Z18, Z23
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z23, Z0
+	VFMADD231PS  Z22, Z23, Z0
+	VMULPS       Z21, Z19, Z9
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VFMADD231PS  Z22, Z9, Z1
+	VMULPS       Z21, Z20, Z9
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z9, Z2
+	VFMADD231PS  Z22, Z9, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z9
+	VPBROADCASTD 40(R8)(DX*1), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z18, Z11
+	VCVTDQ2PS    Z12, Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VFMADD231PS  Z10, Z11, Z3
+	VMULPS       Z9, Z19, Z11
+	VCVTDQ2PS    Z13, Z13
+	VFMADD231PS  Z13, Z11, Z4
+	VFMADD231PS  Z10, Z11, Z4
+	VMULPS       Z9, Z20, Z9
+	VCVTDQ2PS    Z14, Z14
+	VFMADD231PS  Z14, Z9, Z5
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS 32(R8)(DX*2), Z9
+	VPBROADCASTD 40(R8)(DX*2), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z18, Z11
+	VCVTDQ2PS    Z15, Z15
+	VFMADD231PS  Z15, Z11, Z6
+	VFMADD231PS  Z10, Z11, Z6
+	VMULPS       Z9, Z19, Z11
+	VCVTDQ2PS    Z16, Z16
+	VFMADD231PS  Z16, Z11, Z7
+	VFMADD231PS  Z10, Z11, Z7
+	VMULPS       Z9, Z20, Z9
+	VCVTDQ2PS    Z17, Z17
+	VFMADD231PS  Z17, Z9, Z8
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows3block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	VMOVUPS Z6, (SI)(CX*2)
+	VMOVUPS Z7, 64(SI)(CX*2)
+	VMOVUPS Z8, 128(SI)(CX*2)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+3, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+3, m+96(FP)
+	JMP     vectors3rows3
+
+vectors3rows3done:
+	// Tiles of 2 × 3 vectors.
+vectors3rows2:
+	CMPQ    m+96(FP), $+2
+	JL      vectors3rows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+vectors3rows2block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z13
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+vectors3rows2word:
+	VPANDD       (R8), Z12, Z14
+	VPSHUFB      Z14, Z13, Z14
+	VPANDD       64(R8), Z12, Z15
+	VPSHUFB      Z15, Z13, Z15
+	VPANDD       128(R8), Z12, Z16
+	VPSHUFB      Z16, Z13, Z16
+	VPBROADCASTD (R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD (R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	VPSRLD       $0x04, (R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSHUFB      Z14, Z13, Z14
+	VPSRLD       $0x04, 64(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPSHUFB      Z15, Z13, Z15
+	VPSRLD       $0x04, 128(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VPSHUFB      Z16, Z13, Z16
+	VPBROADCASTD 16(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          vectors3rows2word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	VPMOVZXWD    (DI), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VPMOVZXWD    32(DI), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VPMOVZXWD    64(DI), Z14
+	VPSLLD       $0x10, Z14, Z14
+	VBROADCASTSS 32(R8), Z15
+	VPBROADCASTD 40(R8), Z16
+	VPSLLD       $0x04, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z15, Z12, Z17
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z17, Z0
+	VFMADD231PS  Z16, Z17, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VFMADD231PS  Z16, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z16, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VPBROADCASTD 40(R8)(DX*1), Z7
+	VPSLLD       $0x04, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z12, Z8
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VFMADD231PS  Z7, Z8, Z3
+	VMULPS       Z6, Z13, Z8
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     vectors3rows2
+
+vectors3rows2done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	CMPQ    m+96(FP), $+1
+	JL      vectors3rows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+vectors3rows1block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z7
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+vectors3rows1word:
+	VPANDD       (R8), Z6, Z8
+	VPSHUFB      Z8, Z7, Z8
+	VPANDD       64(R8), Z6, Z9
+	VPSHUFB      Z9, Z7, Z9
+	VPANDD       128(R8), Z6, Z10
+	VPSHUFB      Z10, Z7, Z10
+	VPBROADCASTD (R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	VPSRLD       $0x04, (R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSHUFB      Z8, Z7, Z8
+	VPSRLD       $0x04, 64(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPSHUFB      Z9, Z7, Z9
+	VPSRLD       $0x04, 128(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VPSHUFB      Z10, Z7, Z10
+	VPBROADCASTD 16(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	ADDQ         $0x00000004, R9
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          vectors3rows1word
+	MOVQ         SI, R8
+	VPMOVZXWD    (DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPMOVZXWD    32(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VPMOVZXWD    64(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 40(R8), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z10, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VFMADD231PS  Z10, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	VFMADD231PS  Z10, Z3, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     vectors3rows1
+
+vectors3rows1done:
+vectors3done:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	XORQ R8, R8
+
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	LEAQ      (R11)(DX*2), R12
+	ADDQ      DX, R12
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z9
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
+	MOVQ      $0x00000004, R13
+	PCALIGN   $0x40
+
+vectors1rows8word:
+	VPANDD       (R9), Z8, Z10
+	VPSHUFB      Z10, Z9, Z10
+	VPBROADCASTD (R10), Z11
+	VPDPBUSD     Z11, Z10, Z0
+	VPBROADCASTD (R10)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z1
+	VPBROADCASTD (R10)(DX*2), Z11
+	VPDPBUSD     Z11, Z10, Z2
+	VPBROADCASTD (R11), Z11
+	VPDPBUSD     Z11, Z10, Z3
+	VPBROADCASTD (R11)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z4
+	VPBROADCASTD (R11)(DX*2), Z11
+	VPDPBUSD     Z11, Z10, Z5
+	VPBROADCASTD (R12), Z11
+	VPDPBUSD     Z11, Z10, Z6
+	VPBROADCASTD (R12)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z7
+	VPSRLD       $0x04, (R9), Z10
+	VPANDD       Z8, Z10, Z10
+	VPSHUFB      Z10, Z9, Z10
+	VPBROADCASTD 16(R10), Z11
+	VPDPBUSD     Z11, Z10, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z1
+	VPBROADCASTD 16(R10)(DX*2), Z11
+	VPDPBUSD     Z11, Z10, Z2
+	VPBROADCASTD 16(R11), Z11
+	VPDPBUSD     Z11, Z10, Z3
+	VPBROADCASTD 16(R11)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z4
+	VPBROADCASTD 16(R11)(DX*2), Z11
+	VPDPBUSD     Z11, Z10, Z5
+	VPBROADCASTD 16(R12), Z11
+	VPDPBUSD     Z11, Z10, Z6
+	VPBROADCASTD 16(R12)(DX*1), Z11
+	VPDPBUSD     Z11, Z10, Z7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors1rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VPMOVZXWD    (DI)(R8*1), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VBROADCASTSS 32(R9), Z9
+	VPBROADCASTD 40(R9), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z9, Z0
+	VFMADD231PS  Z10, Z9, Z0
+	VMOVUPS      Z0, (R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x04, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R12)(CX*1), Z0, Z1
+	VFMADD231PS  Z9, Z0, Z1
+	VMOVUPS      Z1, (R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VPBROADCASTD 40(R9)(DX*2), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  (R12)(CX*2), Z0, Z2
+	VFMADD231PS  Z1, Z0, Z2
+	VMOVUPS      Z2, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VPBROADCASTD 40(R10), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R13), Z0, Z3
+	VFMADD231PS  Z1, Z0, Z3
+	VMOVUPS      Z3, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  (R13)(CX*1), Z0, Z4
+	VFMADD231PS  Z1, Z0, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
+	VPBROADCASTD 40(R10)(DX*2), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  (R13)(CX*2), Z0, Z5
+	VFMADD231PS  Z1, Z0, Z5
+	VMOVUPS      Z5, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
+	VPBROADCASTD 40(R11), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R14), Z0, Z6
+	VFMADD231PS  Z1, Z0, Z6
+	VMOVUPS      Z6, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
+	VPBROADCASTD 40(R11)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  (R14)(CX*1), Z0, Z7
+	VFMADD231PS  Z1, Z0, Z7
+	VMOVUPS      Z7, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	XORQ R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z3
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors1rows2word:
+	VPANDD       (R9), Z2, Z4
+	VPSHUFB      Z4, Z3, Z4
+	VPBROADCASTD (R10), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VPBROADCASTD (R10)(DX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VPSRLD       $0x04, (R9), Z4
+	VPANDD       Z2, Z4, Z4
+	VPSHUFB      Z4, Z3, Z4
+	VPBROADCASTD 16(R10), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS 32(R9), Z3
+	VPBROADCASTD 40(R9), Z4
+	VPSLLD       $0x04, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z3, Z2, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VFMADD231PS  Z4, Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VPBROADCASTD 40(R9)(DX*1), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z0, Z2, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R10)(CX*1), Z0, Z1
+	VFMADD231PS  Z3, Z0, Z1
+	VMOVUPS      Z1, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	XORQ R8, R8
+
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z2
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors1rows1word:
+	VPANDD       (R9), Z1, Z3
+	VPSHUFB      Z3, Z2, Z3
+	VPBROADCASTD (R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPSRLD       $0x04, (R9), Z3
+	VPANDD       Z1, Z3, Z3
+	VPSHUFB      Z3, Z2, Z3
+	VPBROADCASTD 16(R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VBROADCASTSS 32(R9), Z2
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z1, Z1
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z1, Z0
+	VFMADD231PS  Z3, Z1, Z0
+	VMOVUPS      Z0, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
+	VZEROUPPER
+	RET
+
+DATA valuesE2M1AVX512<>+0(SB)/64, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
+GLOBL valuesE2M1AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+TEXT ·weightGemmInt8TilesValuesAVX512(SB), $16256-113
+	PCALIGN   $0x40
+	LEAQ      63(SP), AX
+	ANDQ      $-64, AX
+	VMOVDQU32 tilesInt8AVX512<>+0(SB), Z0
+	VMOVDQU32 Z0, (AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ      $0x00000040, CX
+	MOVQ      lanes+88(FP), DX
+	XORQ      BX, BX
+	MOVQ      BX, 64(AX)
+	IMUL3Q    $+18, DX, BX
+	MOVQ      BX, 80(AX)
+	SHLQ      $0x02, DX
+	MOVQ      DX, 72(AX)
+	MOVQ      ldx+56(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 88(AX)
+	MOVQ      ldc+24(FP), DX
+	SHLQ      $0x02, DX
+	MOVQ      DX, 96(AX)
+	LEAQ      (AX)(AX*1), DX
+	ADDQ      $+1664, DX
+	MOVQ      DX, 152(AX)
+
+	// 16 lanes.
+lanes:
+	MOVQ    b_base+64(FP), DX
+	MOVQ    DX, 104(AX)
+	MOVQ    x_base+32(FP), DX
+	MOVQ    DX, 112(AX)
+	MOVQ    k+104(FP), DX
+	MOVQ    DX, 120(AX)
+	MOVBQZX load+112(FP), DX
+	MOVQ    DX, 176(AX)
+
+chunk:
+	MOVQ    120(AX), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000018, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	MOVQ    DX, 136(AX)
+	MOVQ    104(AX), BX
+	MOVQ    72(AX), DI
+	LEAQ    2368(AX), SI
+
+expand:
+	MOVQ      DI, R10
+	SHRQ      $0x01, R10
+	MOVQ      64(AX), R9
+	MOVQ      R9, R8
+	SHRQ      $0x01, R8
+	ADDQ      BX, R8
+	ADDQ      BX, R9
+	ADDQ      R10, R9
+	VPMOVZXWD (R8), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 512(SI)
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z1
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, (SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 256(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 64(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 320(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 128(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 384(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 192(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 448(SI)
+	ADDQ      DI, R9
+	ADDQ      80(AX), BX
+	ADDQ      $+576, SI
+	DECQ      DX
+	JNZ       expand
+	MOVQ      BX, 104(AX)
+	MOVQ      SI, 144(AX)
+	MOVQ      m+96(FP), DX
+	MOVQ      DX, 184(AX)
+	MOVQ      112(AX), DX
+	MOVQ      DX, 192(AX)
+	MOVQ      c_base+0(FP), DX
+	ADDQ      64(AX), DX
+	MOVQ      DX, 200(AX)
+	MOVQ      88(AX), DX
+	MOVQ      112(AX), BX
+	MOVQ      m+96(FP), SI
+	MOVQ      SI, 160(AX)
+	LEAQ      2368(AX), SI
+	LEAQ      320(AX), DI
+	MOVQ      $0x00000010, R8
+	SUBQ      160(AX), R8
+	JLE       first
+	IMULQ     DX, R8
+	SUBQ      R8, BX
+
+first:
+	MOVQ      BX, 168(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ      $+48, BX
+	ADDQ      $+576, SI
+	CMPQ      SI, 144(AX)
+	JNE       second
+	SUBQ      $0x10, 160(AX)
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
+
+secondrow:
+	MOVQ BX, 168(AX)
+
+second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ       $+48, BX
+	ADDQ       $+576, SI
+	CMPQ       SI, 144(AX)
+	JNE        third
+	SUBQ       $0x10, 160(AX)
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
+
+thirdrow:
+	MOVQ BX, 168(AX)
+
+third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
+rows:
+	// Go back if less than a tile is left.
+	MOVQ  $0x00000010, R8
+	SUBQ  184(AX), R8
+	JLE   whole
+	MOVQ  88(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 192(AX)
+	MOVQ  96(AX), R9
+	IMULQ R8, R9
+	SUBQ  R9, 200(AX)
+
+whole:
+	MOVQ    200(AX), R8
+	MOVQ    96(AX), R9
+	LEAQ    (R8)(R9*2), R10
+	ADDQ    R9, R10
+	LEAQ    (R10)(R9*2), R11
+	ADDQ    R9, R11
+	LEAQ    (R11)(R9*2), R12
+	ADDQ    R9, R12
+	LEAQ    (R12)(R9*2), R13
+	ADDQ    R9, R13
+	LEAQ    (R13)(R9*2), R14
+	ADDQ    R9, R14
+	CMPQ    176(AX), $0x00
+	JE      zero
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R9*1), Z1
+	VMOVUPS (R8)(R9*2), Z2
+	VMOVUPS (R10), Z3
+	VMOVUPS (R10)(R9*1), Z4
+	VMOVUPS (R10)(R9*2), Z5
+	VMOVUPS (R11), Z6
+	VMOVUPS (R11)(R9*1), Z7
+	VMOVUPS (R11)(R9*2), Z8
+	VMOVUPS (R12), Z9
+	VMOVUPS (R12)(R9*1), Z10
+	VMOVUPS (R12)(R9*2), Z11
+	VMOVUPS (R13), Z12
+	VMOVUPS (R13)(R9*1), Z13
+	VMOVUPS (R13)(R9*2), Z14
+	VMOVUPS (R14), Z15
+	JMP     begin
+
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+
+begin:
+	MOVQ    192(AX), R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	LEAQ    (R9)(DX*2), R10
+	ADDQ    DX, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R11)(DX*2), R12
+	ADDQ    DX, R12
+	LEAQ    (R12)(DX*2), R13
+	ADDQ    DX, R13
+	LEAQ    2368(AX), R14
+	PCALIGN $0x40
+
+blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
+	ADDQ       $+48, BX
+	ADDQ       $+576, SI
+	CMPQ       SI, 144(AX)
+	JNE        ahead
+	SUBQ       $0x10, 160(AX)
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
+
+aheadrow:
+	MOVQ BX, 168(AX)
+
+ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
+	VMOVUPS     512(R14), Z16
+	VCVTDQ2PS   (DI), Z17
+	VMULPS.BCST 32(R8), Z16, Z18
+	VFMADD231PS Z17, Z18, Z0
+	VPSLLD.BCST $0x04, 40(R8), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z0
+	VCVTDQ2PS   64(DI), Z17
+	VMULPS.BCST 32(R8)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z1
+	VPSLLD.BCST $0x04, 40(R8)(DX*1), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z1
+	VCVTDQ2PS   128(DI), Z17
+	VMULPS.BCST 32(R8)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z2
+	VPSLLD.BCST $0x04, 40(R8)(DX*2), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z2
+	VCVTDQ2PS   192(DI), Z17
+	VMULPS.BCST 32(R9), Z16, Z18
+	VFMADD231PS Z17, Z18, Z3
+	VPSLLD.BCST $0x04, 40(R9), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z3
+	VCVTDQ2PS   256(DI), Z17
+	VMULPS.BCST 32(R9)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z4
+	VPSLLD.BCST $0x04, 40(R9)(DX*1), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z4
+	VCVTDQ2PS   320(DI), Z17
+	VMULPS.BCST 32(R9)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z5
+	VPSLLD.BCST $0x04, 40(R9)(DX*2), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z5
+	VCVTDQ2PS   384(DI), Z17
+	VMULPS.BCST 32(R10), Z16, Z18
+	VFMADD231PS Z17, Z18, Z6
+	VPSLLD.BCST $0x04, 40(R10), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z6
+	VCVTDQ2PS   448(DI), Z17
+	VMULPS.BCST 32(R10)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z7
+	VPSLLD.BCST $0x04, 40(R10)(DX*1), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z7
+	VCVTDQ2PS   512(DI), Z17
+	VMULPS.BCST 32(R10)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z8
+	VPSLLD.BCST $0x04, 40(R10)(DX*2), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z8
+	VCVTDQ2PS   576(DI), Z17
+	VMULPS.BCST 32(R11), Z16, Z18
+	VFMADD231PS Z17, Z18, Z9
+	VPSLLD.BCST $0x04, 40(R11), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z9
+	VCVTDQ2PS   640(DI), Z17
+	VMULPS.BCST 32(R11)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z10
+	VPSLLD.BCST $0x04, 40(R11)(DX*1), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z10
+	VCVTDQ2PS   704(DI), Z17
+	VMULPS.BCST 32(R11)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z11
+	VPSLLD.BCST $0x04, 40(R11)(DX*2), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z11
+	VCVTDQ2PS   768(DI), Z17
+	VMULPS.BCST 32(R12), Z16, Z18
+	VFMADD231PS Z17, Z18, Z12
+	VPSLLD.BCST $0x04, 40(R12), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z12
+	VCVTDQ2PS   832(DI), Z17
+	VMULPS.BCST 32(R12)(DX*1), Z16, Z18
+	VFMADD231PS Z17, Z18, Z13
+	VPSLLD.BCST $0x04, 40(R12)(DX*1), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z13
+	VCVTDQ2PS   896(DI), Z17
+	VMULPS.BCST 32(R12)(DX*2), Z16, Z18
+	VFMADD231PS Z17, Z18, Z14
+	VPSLLD.BCST $0x04, 40(R12)(DX*2), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z18, Z14
+	VCVTDQ2PS   960(DI), Z17
+	VMULPS.BCST 32(R13), Z16, Z16
+	VFMADD231PS Z17, Z16, Z15
+	VPSLLD.BCST $0x04, 40(R13), Z17
+	VCVTDQ2PS   Z17, Z17
+	VFMADD231PS Z17, Z16, Z15
+	ADDQ        $0x00000030, R8
+	ADDQ        $0x00000030, R9
+	ADDQ        $0x00000030, R10
+	ADDQ        $0x00000030, R11
+	ADDQ        $0x00000030, R12
+	ADDQ        $0x00000030, R13
+	ADDQ        $+576, R14
+	CMPQ        R14, 144(AX)
+	JNE         blocks
+	MOVQ        200(AX), R8
+	MOVQ        96(AX), R9
+	LEAQ        (R8)(R9*2), R10
+	ADDQ        R9, R10
+	LEAQ        (R10)(R9*2), R11
+	ADDQ        R9, R11
+	LEAQ        (R11)(R9*2), R12
+	ADDQ        R9, R12
+	LEAQ        (R12)(R9*2), R13
+	ADDQ        R9, R13
+	LEAQ        (R13)(R9*2), R14
+	ADDQ        R9, R14
+	VMOVUPS     Z15, (R14)
+	CMPQ        184(AX), $0x01
+	JE          rowsstored
+	VMOVUPS     Z14, (R13)(R9*2)
+	CMPQ        184(AX), $0x02
+	JE          rowsstored
+	VMOVUPS     Z13, (R13)(R9*1)
+	CMPQ        184(AX), $0x03
+	JE          rowsstored
+	VMOVUPS     Z12, (R13)
+	CMPQ        184(AX), $0x04
+	JE          rowsstored
+	VMOVUPS     Z11, (R12)(R9*2)
+	CMPQ        184(AX), $0x05
+	JE          rowsstored
+	VMOVUPS     Z10, (R12)(R9*1)
+	CMPQ        184(AX), $0x06
+	JE          rowsstored
+	VMOVUPS     Z9, (R12)
+	CMPQ        184(AX), $0x07
+	JE          rowsstored
+	VMOVUPS     Z8, (R11)(R9*2)
+	CMPQ        184(AX), $0x08
+	JE          rowsstored
+	VMOVUPS     Z7, (R11)(R9*1)
+	CMPQ        184(AX), $0x09
+	JE          rowsstored
+	VMOVUPS     Z6, (R11)
+	CMPQ        184(AX), $0x0a
+	JE          rowsstored
+	VMOVUPS     Z5, (R10)(R9*2)
+	CMPQ        184(AX), $0x0b
+	JE          rowsstored
+	VMOVUPS     Z4, (R10)(R9*1)
+	CMPQ        184(AX), $0x0c
+	JE          rowsstored
+	VMOVUPS     Z3, (R10)
+	CMPQ        184(AX), $0x0d
+	JE          rowsstored
+	VMOVUPS     Z2, (R8)(R9*2)
+	CMPQ        184(AX), $0x0e
+	JE          rowsstored
+	VMOVUPS     Z1, (R8)(R9*1)
+	CMPQ        184(AX), $0x0f
+	JE          rowsstored
+	VMOVUPS     Z0, (R8)
+
+rowsstored:
+	// Go on to the next rows.
+	MOVQ 88(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 192(AX)
+	MOVQ 96(AX), R8
+	SHLQ $0x04, R8
+	ADDQ R8, 200(AX)
+	SUBQ $0x10, 184(AX)
+	JG   rows
+
+	// Go on to the next blocks, whose sums begin with C.
+	MOVQ   136(AX), DX
+	IMUL3Q $+48, DX, BX
+	ADDQ   BX, 112(AX)
+	MOVQ   $0x00000001, BX
+	MOVQ   BX, 176(AX)
+	IMUL3Q $+32, DX, BX
+	SUBQ   BX, 120(AX)
+	JNZ    chunk
+	MOVQ   64(AX), DX
+	ADDQ   $+64, DX
+	MOVQ   DX, 64(AX)
+	CMPQ   DX, 72(AX)
+	JL     lanes
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8TilesE2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesE2M1AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000003, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesValuesAVX512+0(SB)
+
+few:
+	MOVQ $0x00000003, c_len+8(FP)
+	MOVQ $0x00000012, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·weightWidenE2M1AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ      (CX)(R9*2), R10
+	VPMOVZXWD (R10), Z0
+	VPSLLD    $0x10, Z0, Z0
+	MOVQ      CX, R10
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*4), R10
+	LEAQ      (AX)(R9*4), R11
+	VMOVUPS   (R10), Z3
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z4
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z5
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z6
+	ADDQ      SI, R10
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z1
+	VPSRLD    $0x04, Z3, Z7
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z3, Z3
+	VPSHUFB   Z3, Z1, Z3
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z7, Z7
+	VPSHUFB   Z7, Z1, Z7
+	VPSRLD    $0x04, Z4, Z8
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z4, Z4
+	VPSHUFB   Z4, Z1, Z4
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z8, Z8
+	VPSHUFB   Z8, Z1, Z8
+	VPSRLD    $0x04, Z5, Z9
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z5, Z5
+	VPSHUFB   Z5, Z1, Z5
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z9, Z9
+	VPSHUFB   Z9, Z1, Z9
+	VPSRLD    $0x04, Z6, Z10
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z6, Z6
+	VPSHUFB   Z6, Z1, Z6
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z10, Z10
+	VPSHUFB   Z10, Z1, Z10
+	VMOVUPS   const41800000AVX512<>+0(SB), Z1
+	VMOVUPS   const000000ffAVX512<>+0(SB), Z2
+	MOVQ      $0x00000004, R10
+
+step:
+	VPANDD    Z2, Z3, Z11
+	VPSRLD    $0x08, Z3, Z3
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z4, Z11
+	VPSRLD    $0x08, Z4, Z4
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z5, Z11
+	VPSRLD    $0x08, Z5, Z5
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z6, Z11
+	VPSRLD    $0x08, Z6, Z6
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z7, Z11
+	VPSRLD    $0x08, Z7, Z7
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z8, Z11
+	VPSRLD    $0x08, Z8, Z8
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z9, Z11
+	VPSRLD    $0x08, Z9, Z9
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	VPANDD    Z2, Z10, Z11
+	VPSRLD    $0x08, Z10, Z10
+	VCVTDQ2PS Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VMULPS    Z0, Z11, Z11
+	VMOVUPS   Z11, (R11)
+	ADDQ      SI, R11
+	DECQ      R10
+	JNZ       step
+	ADDQ      $0x00000010, R9
+	CMPQ      R9, DX
+	JLT       vector
+	ADDQ      DI, AX
+	ADDQ      R8, CX
+	SUBQ      $0x00000020, BX
+	JNZ       block
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const41800000AVX512<>+0(SB)/64, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
+GLOBL const41800000AVX512<>(SB), RODATA|NOPTR, $64
+
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·weightGemmInt8Minima4AVX512(SB), $11136-113
@@ -12519,7 +15332,7 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ c_len+8(FP), $0x03
+	CMPQ c_len+8(FP), $0x04
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
@@ -15798,7 +18611,7 @@ vectors1rows8:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows8block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors1rows8blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -15848,7 +18661,7 @@ vectors1rows8lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JNE       vectors1rows8wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -16009,7 +18822,7 @@ vectors1rows8wordgroup0:
 	MOVQ          c_base+0(FP), R15
 	LEAQ          (R15)(R8*1), R15
 	VCVTPH2PS     (R15)(BX*1), Z11
-	CMPQ          c_len+8(FP), $0x03
+	CMPQ          c_len+8(FP), $0x04
 	JNE           vectors1rows8storeintegerstwo
 	LEAQ          (R8)(BX*1), R15
 	SHRQ          $0x01, R15
@@ -16108,7 +18921,7 @@ vectors1rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows4block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors1rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -16148,7 +18961,7 @@ vectors1rows4lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JNE       vectors1rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -16257,7 +19070,7 @@ vectors1rows4wordgroup0:
 	MOVQ          c_base+0(FP), R13
 	LEAQ          (R13)(R8*1), R13
 	VCVTPH2PS     (R13)(BX*1), Z7
-	CMPQ          c_len+8(FP), $0x03
+	CMPQ          c_len+8(FP), $0x04
 	JNE           vectors1rows4storeintegerstwo
 	LEAQ          (R8)(BX*1), R13
 	SHRQ          $0x01, R13
@@ -16324,7 +19137,7 @@ vectors1rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows3block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors1rows3blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -16360,7 +19173,7 @@ vectors1rows3lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JNE       vectors1rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -16453,7 +19266,7 @@ vectors1rows3wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z6
-	CMPQ          c_len+8(FP), $0x03
+	CMPQ          c_len+8(FP), $0x04
 	JNE           vectors1rows3storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -16512,7 +19325,7 @@ vectors1rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows2block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors1rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -16546,7 +19359,7 @@ vectors1rows2lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JNE       vectors1rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -16627,7 +19440,7 @@ vectors1rows2wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z5
-	CMPQ          c_len+8(FP), $0x03
+	CMPQ          c_len+8(FP), $0x04
 	JNE           vectors1rows2storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -16678,7 +19491,7 @@ vectors1rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows1block:
-	CMPQ  c_len+8(FP), $0x04
+	CMPQ  c_len+8(FP), $0x05
 	JE    vectors1rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -16710,7 +19523,7 @@ vectors1rows1lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JNE       vectors1rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -16779,7 +19592,7 @@ vectors1rows1wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z4
-	CMPQ          c_len+8(FP), $0x03
+	CMPQ          c_len+8(FP), $0x04
 	JNE           vectors1rows1storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -16878,7 +19691,7 @@ GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 // func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000004, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -16886,7 +19699,7 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $15744-113
+TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $22400-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -16902,7 +19715,7 @@ TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $15744-113
 	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x03
+	CMPQ      c_len+8(FP), $0x04
 	JE        known
 	IMUL3Q    $+22, DX, BX
 	MOVL      $0x10101010, 208(AX)
@@ -16940,7 +19753,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000010, BX
+	MOVQ    $0x00000018, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -17054,54 +19867,69 @@ first:
 	ADDQ      $+832, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      2368(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	XORQ       R8, R8
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x00; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R8*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+832, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -17182,36 +20010,47 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 	XORQ       R15, R15
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x38; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R15*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+832, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       2368(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  2368(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+
+aheadstored:
+	NEGQ           DI
+	ADDQ           152(AX), DI
 	VMOVUPS        512(R14), Z17
 	VMOVUPS        576(R14), Z18
 	VMOVUPS        640(R14), Z19
@@ -17447,7 +20286,7 @@ TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000004, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
@@ -17456,7 +20295,7 @@ few:
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000005, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -17464,7 +20303,7 @@ TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 
 // func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $17280-113
+TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $22656-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -17480,14 +20319,7 @@ TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $17280-113
 	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x04
-	JE        known
-	IMUL3Q    $+24, DX, BX
-	MOVL      $0x10101010, 208(AX)
-	MOVL      $0x00000000, 216(AX)
-	MOVQ      $0x00000001, SI
-	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x06
+	CMPQ      c_len+8(FP), $0x05
 	JE        known
 	IMUL3Q    $+24, DX, BX
 	MOVL      $0x10101010, 208(AX)
@@ -17523,7 +20355,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000008, BX
+	MOVQ    $0x0000000c, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -17532,35 +20364,21 @@ chunk:
 	LEAQ    6464(AX), SI
 
 expand:
-	MOVQ      BX, 128(AX)
-	MOVQ      DI, R8
-	ADDQ      R8, BX
-	MOVQ      64(AX), R8
-	MOVQ      128(AX), R10
-	MOVQ      DI, R9
-	SHRQ      $0x01, R9
-	LEAQ      (BX)(R8*1), R11
-	SHRQ      $0x01, R8
-	ADDQ      R8, R10
-	CMPQ      c_len+8(FP), $0x08
-	JE        brain
-	VCVTPH2PS (R10), Z0
-	VMOVUPS   Z0, 1024(SI)
-	ADDQ      R9, R10
-	VCVTPH2PS (R10), Z0
-	VMOVUPS   Z0, 1216(SI)
-	JMP       widened
-
-brain:
-	VPMOVZXWD (R10), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVDQU32 Z0, 1024(SI)
-	ADDQ      R9, R10
-	VPMOVZXWD (R10), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVDQU32 Z0, 1216(SI)
-
-widened:
+	MOVQ         BX, 128(AX)
+	MOVQ         DI, R8
+	ADDQ         R8, BX
+	MOVQ         64(AX), R8
+	MOVQ         128(AX), R10
+	MOVQ         DI, R9
+	SHRQ         $0x01, R9
+	LEAQ         (BX)(R8*1), R11
+	SHRQ         $0x01, R8
+	ADDQ         R8, R10
+	VCVTPH2PS    (R10), Z0
+	VMOVUPS      Z0, 1024(SI)
+	ADDQ         R9, R10
+	VCVTPH2PS    (R10), Z0
+	VMOVUPS      Z0, 1216(SI)
 	ADDQ         R9, R11
 	LEAQ         (BX)(R8*1), R8
 	VPMOVZXWD    (R8), Z0
@@ -17662,24 +20480,29 @@ first:
 	ADDQ      $+1344, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      6464(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -17694,30 +20517,42 @@ second:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1344, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       6464(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -17798,6 +20633,8 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -17812,30 +20649,41 @@ blocks:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1344, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       6464(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  6464(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19
@@ -18105,7 +20953,7 @@ TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000005, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
@@ -18150,7 +20998,7 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ c_len+8(FP), $0x05
+	CMPQ c_len+8(FP), $0x06
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
@@ -19675,31 +22523,23 @@ manyblocks:
 	ADDQ    $+256, CX
 
 manyexpand:
-	LEAQ      8192(AX), SI
-	MOVQ      AX, c_base+0(FP)
-	ADDQ      BX, AX
-	ADDQ      BX, AX
-	MOVQ      c_base+0(FP), DI
-	CMPQ      c_len+8(FP), $0x08
-	JE        manyheader0U5x16BF16
-	VCVTPH2PS (DI), Z0
-	VMOVUPS   Z0, 1536(CX)
-	VCVTPH2PS 32(DI), Z0
-	VMOVUPS   Z0, 1600(CX)
-	VCVTPH2PS 64(DI), Z0
-	VMOVUPS   Z0, 1664(CX)
-
-manyheader0either:
-	CMPQ      c_len+8(FP), $0x08
-	JE        manyheader1U5x16BF16
-	VCVTPH2PS 96(DI), Z0
-	VMOVUPS   Z0, 1728(CX)
-	VCVTPH2PS 128(DI), Z0
-	VMOVUPS   Z0, 1792(CX)
-	VCVTPH2PS 160(DI), Z0
-	VMOVUPS   Z0, 1856(CX)
-
-manyheader1either:
+	LEAQ         8192(AX), SI
+	MOVQ         AX, c_base+0(FP)
+	ADDQ         BX, AX
+	ADDQ         BX, AX
+	MOVQ         c_base+0(FP), DI
+	VCVTPH2PS    (DI), Z0
+	VMOVUPS      Z0, 1536(CX)
+	VCVTPH2PS    32(DI), Z0
+	VMOVUPS      Z0, 1600(CX)
+	VCVTPH2PS    64(DI), Z0
+	VMOVUPS      Z0, 1664(CX)
+	VCVTPH2PS    96(DI), Z0
+	VMOVUPS      Z0, 1728(CX)
+	VCVTPH2PS    128(DI), Z0
+	VMOVUPS      Z0, 1792(CX)
+	VCVTPH2PS    160(DI), Z0
+	VMOVUPS      Z0, 1856(CX)
 	VBROADCASTSS constcb400000AVX512<>+0(SB), Z0
 	VPMOVZXWD    (AX), Z1
 	VPMOVZXWD    32(AX), Z2
@@ -19745,8 +22585,7 @@ manyheader1either:
 	VMOVUPS      Z0, 2624(CX)
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32    const10101010AVX512<>+0(SB), Z1
-	MOVQ         b_cap+80(FP), DI
-	ADDQ         AX, DI
+	LEAQ         192(AX), DI
 	VPANDD       (DI), Z0, Z2
 	VPSLLD       $0x04, 768(DI), Z3
 	VPTERNLOGD   $0xf8, Z1, Z3, Z2
@@ -20262,7 +23101,8 @@ halvesrows4block:
 	ADDQ         R8, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -20361,7 +23201,8 @@ halvesrows4block:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    768(R8), Z18
@@ -20446,7 +23287,8 @@ halvesrows4block:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x02, 768(R8), Z18
 	VPTERNLOGD   $0xf8, Z16, Z18, Z17
@@ -20525,7 +23367,8 @@ halvesrows4block:
 	PREFETCHT0   (R11)
 	PREFETCHT0   64(R11)
 	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R11)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VPSRLD       $0x02, 768(R8), Z18
@@ -20610,17 +23453,12 @@ halvesrows4block:
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
 	PREFETCHT0   128(R8)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         b_cap+80(FP), R8
-	ADDQ         $0x000000c0, R8
-	MOVQ         R8, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	LEAQ         (R8)(DX*2), R9
 	ADDQ         DX, R9
@@ -20628,57 +23466,53 @@ halvesrows4block:
 	LEAQ         (R10)(CX*2), R11
 	ADDQ         CX, R11
 	MOVQ         c_base+0(FP), R12
-	MOVQ         c_base+0(FP), R13
-	CMPQ         c_len+8(FP), $0x08
-	JE           halvesrows4storescalesU5x16BF16
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	VCVTPH2PS    96(R13), Z15
-	VCVTPH2PS    128(R13), Z16
-	VCVTPH2PS    160(R13), Z17
-
-halvesrows4storescaleseither:
-	VBROADCASTSS 32(R8), Z18
-	VMULPS       Z18, Z12, Z19
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z19, Z0
-	VMULPS       Z18, Z13, Z19
+	VFMADD213PS  (R10), Z16, Z0
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z19, Z1
-	VMULPS       Z18, Z14, Z18
+	VFMADD213PS  64(R10), Z16, Z1
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z18, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z18
-	VMULPS       Z18, Z12, Z19
+	VFMADD213PS  128(R10), Z15, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R10)(CX*1), Z19, Z3
-	VMULPS       Z18, Z13, Z19
+	VFMADD213PS  (R10)(CX*1), Z16, Z3
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R10)(CX*1), Z19, Z4
-	VMULPS       Z18, Z14, Z18
+	VFMADD213PS  64(R10)(CX*1), Z16, Z4
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R10)(CX*1), Z18, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z18
-	VMULPS       Z18, Z12, Z19
+	VFMADD213PS  128(R10)(CX*1), Z15, Z5
+	VBROADCASTSS 32(R8)(DX*2), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R10)(CX*2), Z19, Z6
-	VMULPS       Z18, Z13, Z19
+	VFMADD213PS  (R10)(CX*2), Z16, Z6
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R10)(CX*2), Z19, Z7
-	VMULPS       Z18, Z14, Z18
+	VFMADD213PS  64(R10)(CX*2), Z16, Z7
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R10)(CX*2), Z18, Z8
-	VBROADCASTSS 32(R9), Z18
-	VMULPS       Z18, Z12, Z12
+	VFMADD213PS  128(R10)(CX*2), Z15, Z8
+	VBROADCASTSS 32(R9), Z15
+	VMULPS       Z15, Z12, Z12
 	VCVTDQ2PS    Z9, Z9
 	VFMADD213PS  (R11), Z12, Z9
-	VMULPS       Z18, Z13, Z12
+	VMULPS       Z15, Z13, Z12
 	VCVTDQ2PS    Z10, Z10
 	VFMADD213PS  64(R11), Z12, Z10
-	VMULPS       Z18, Z14, Z12
+	VMULPS       Z15, Z14, Z12
 	VCVTDQ2PS    Z11, Z11
 	VFMADD213PS  128(R11), Z12, Z11
+	MOVQ         c_base+0(FP), R12
+	VCVTPH2PS    96(R12), Z15
+	VCVTPH2PS    128(R12), Z16
+	VCVTPH2PS    160(R12), Z17
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
@@ -20790,7 +23624,8 @@ halvesrows3block:
 	ADDQ         R8, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
 	MOVQ         SI, R9
 	VPMOVSXBW    (DI), Z9
 	VPMOVSXBW    32(DI), Z10
@@ -20870,7 +23705,8 @@ halvesrows3block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z14
 	VPANDD       Z12, Z14, Z14
 	VMOVDQU32    768(R8), Z15
@@ -20941,7 +23777,8 @@ halvesrows3block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z14
 	VPSLLD       $0x02, 768(R8), Z15
 	VPTERNLOGD   $0xf8, Z13, Z15, Z14
@@ -21006,7 +23843,8 @@ halvesrows3block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z14
 	VPANDD       Z12, Z14, Z14
 	VPSRLD       $0x02, 768(R8), Z15
@@ -21077,61 +23915,52 @@ halvesrows3block:
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
 	PREFETCHT0   128(R8)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         b_cap+80(FP), R8
-	ADDQ         $0x000000c0, R8
-	MOVQ         R8, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         AX, R9
 	MOVQ         c_base+0(FP), R10
-	MOVQ         c_base+0(FP), R11
-	CMPQ         c_len+8(FP), $0x08
-	JE           halvesrows3storescalesU5x16BF16
 	VCVTPH2PS    (R10), Z9
 	VCVTPH2PS    32(R10), Z10
 	VCVTPH2PS    64(R10), Z11
-	VCVTPH2PS    96(R11), Z12
-	VCVTPH2PS    128(R11), Z13
-	VCVTPH2PS    160(R11), Z14
-
-halvesrows3storescaleseither:
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z9, Z16
+	VBROADCASTSS 32(R8), Z12
+	VMULPS       Z12, Z9, Z13
 	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R9), Z16, Z0
-	VMULPS       Z15, Z10, Z16
+	VFMADD213PS  (R9), Z13, Z0
+	VMULPS       Z12, Z10, Z13
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R9), Z16, Z1
-	VMULPS       Z15, Z11, Z15
+	VFMADD213PS  64(R9), Z13, Z1
+	VMULPS       Z12, Z11, Z12
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R9), Z15, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z15
-	VMULPS       Z15, Z9, Z16
+	VFMADD213PS  128(R9), Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VMULPS       Z12, Z9, Z13
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R9)(CX*1), Z16, Z3
-	VMULPS       Z15, Z10, Z16
+	VFMADD213PS  (R9)(CX*1), Z13, Z3
+	VMULPS       Z12, Z10, Z13
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R9)(CX*1), Z16, Z4
-	VMULPS       Z15, Z11, Z15
+	VFMADD213PS  64(R9)(CX*1), Z13, Z4
+	VMULPS       Z12, Z11, Z12
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R9)(CX*1), Z15, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z15
-	VMULPS       Z15, Z9, Z9
+	VFMADD213PS  128(R9)(CX*1), Z12, Z5
+	VBROADCASTSS 32(R8)(DX*2), Z12
+	VMULPS       Z12, Z9, Z9
 	VCVTDQ2PS    Z6, Z6
 	VFMADD213PS  (R9)(CX*2), Z9, Z6
-	VMULPS       Z15, Z10, Z9
+	VMULPS       Z12, Z10, Z9
 	VCVTDQ2PS    Z7, Z7
 	VFMADD213PS  64(R9)(CX*2), Z9, Z7
-	VMULPS       Z15, Z11, Z9
+	VMULPS       Z12, Z11, Z9
 	VCVTDQ2PS    Z8, Z8
 	VFMADD213PS  128(R9)(CX*2), Z9, Z8
+	MOVQ         c_base+0(FP), R10
+	VCVTPH2PS    96(R10), Z12
+	VCVTPH2PS    128(R10), Z13
+	VCVTPH2PS    160(R10), Z14
 	VPMOVSXBW    96(DI), Z9
 	VPMOVSXBW    128(DI), Z10
 	VPMOVSXBW    160(DI), Z11
@@ -21232,7 +24061,8 @@ halvesrows2block:
 	ADDQ         R8, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
 	MOVQ         SI, R9
 	VPMOVSXBW    (DI), Z12
 	VPMOVSXBW    32(DI), Z13
@@ -21295,7 +24125,8 @@ halvesrows2block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    768(R8), Z18
@@ -21352,7 +24183,8 @@ halvesrows2block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x02, 768(R8), Z18
 	VPTERNLOGD   $0xf8, Z16, Z18, Z17
@@ -21403,7 +24235,8 @@ halvesrows2block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VPSRLD       $0x02, 768(R8), Z18
@@ -21460,38 +24293,25 @@ halvesrows2block:
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
 	PREFETCHT0   128(R8)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         b_cap+80(FP), R8
-	ADDQ         $0x000000c0, R8
-	MOVQ         R8, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
-	MOVQ         c_base+0(FP), R10
-	CMPQ         c_len+8(FP), $0x08
-	JE           halvesrows2storescalesU5x16BF16
 	VCVTPH2PS    (R9), Z12
 	VCVTPH2PS    32(R9), Z13
 	VCVTPH2PS    64(R9), Z14
-	VCVTPH2PS    96(R10), Z15
-	VCVTPH2PS    128(R10), Z16
-	VCVTPH2PS    160(R10), Z17
-
-halvesrows2storescaleseither:
-	VBROADCASTSS 32(R8), Z18
-	VMULPS       Z18, Z12, Z19
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z19, Z0
-	VMULPS       Z18, Z13, Z6
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
 	VCVTDQ2PS    Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z18, Z14, Z6
+	VMULPS       Z15, Z14, Z6
 	VCVTDQ2PS    Z8, Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VBROADCASTSS 32(R8)(DX*1), Z6
@@ -21504,36 +24324,40 @@ halvesrows2storescaleseither:
 	VMULPS       Z6, Z14, Z6
 	VCVTDQ2PS    Z11, Z11
 	VFMADD231PS  Z11, Z6, Z5
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z9
+	VCVTPH2PS    128(R9), Z10
+	VCVTPH2PS    160(R9), Z11
 	VPMOVSXBW    96(DI), Z6
 	VPMOVSXBW    128(DI), Z7
 	VPMOVSXBW    160(DI), Z8
-	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 44(R8), Z10
-	VPMADDWD     Z10, Z6, Z11
-	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z9, Z15, Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VPMADDWD     Z10, Z7, Z11
-	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z9, Z16, Z12
-	VFMADD231PS  Z11, Z12, Z1
-	VPMADDWD     Z10, Z8, Z10
-	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z9, Z17, Z9
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z9
-	VPBROADCASTD 44(R8)(DX*1), Z10
-	VPMADDWD     Z10, Z6, Z6
+	VBROADCASTSS 32(R8), Z12
+	VPBROADCASTD 44(R8), Z13
+	VPMADDWD     Z13, Z6, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z9, Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VPMADDWD     Z13, Z7, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z10, Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VPMADDWD     Z13, Z8, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z11, Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 44(R8)(DX*1), Z13
+	VPMADDWD     Z13, Z6, Z6
 	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z9, Z15, Z11
-	VFMADD231PS  Z6, Z11, Z3
-	VPMADDWD     Z10, Z7, Z6
+	VMULPS       Z12, Z9, Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VPMADDWD     Z13, Z7, Z6
 	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z9, Z16, Z7
+	VMULPS       Z12, Z10, Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VPMADDWD     Z10, Z8, Z6
+	VPMADDWD     Z13, Z8, Z6
 	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z9, Z17, Z7
+	VMULPS       Z12, Z11, Z7
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         b_len+72(FP), DI
 	ADDQ         $0x00000030, SI
@@ -21584,7 +24408,8 @@ halvesrows1block:
 	ADDQ         R8, R9
 	MOVQ         R9, x_cap+48(FP)
 	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
 	MOVQ         SI, R9
 	VPMOVSXBW    (DI), Z6
 	VPMOVSXBW    32(DI), Z7
@@ -21630,7 +24455,8 @@ halvesrows1block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    768(R8), Z12
@@ -21673,7 +24499,8 @@ halvesrows1block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z9, Z11
 	VPSLLD       $0x02, 768(R8), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -21710,7 +24537,8 @@ halvesrows1block:
 	PREFETCHT0   (R10)
 	PREFETCHT0   64(R10)
 	PREFETCHT0   128(R10)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z11
 	VPANDD       Z9, Z11, Z11
 	VPSRLD       $0x02, 768(R8), Z12
@@ -21753,56 +24581,47 @@ halvesrows1block:
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
 	PREFETCHT0   128(R8)
-	ADDQ         $0x000000c0, x_cap+48(FP)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
 	PREFETCHT0   (R8)
 	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         b_cap+80(FP), R8
-	ADDQ         $0x000000c0, R8
-	MOVQ         R8, x_cap+48(FP)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
-	MOVQ         c_base+0(FP), R10
-	CMPQ         c_len+8(FP), $0x08
-	JE           halvesrows1storescalesU5x16BF16
 	VCVTPH2PS    (R9), Z6
 	VCVTPH2PS    32(R9), Z7
 	VCVTPH2PS    64(R9), Z8
-	VCVTPH2PS    96(R10), Z9
-	VCVTPH2PS    128(R10), Z10
-	VCVTPH2PS    160(R10), Z11
-
-halvesrows1storescaleseither:
-	VBROADCASTSS 32(R8), Z12
-	VMULPS       Z12, Z6, Z6
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
 	VCVTDQ2PS    Z3, Z3
 	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z12, Z7, Z3
+	VMULPS       Z9, Z7, Z3
 	VCVTDQ2PS    Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z12, Z8, Z3
+	VMULPS       Z9, Z8, Z3
 	VCVTDQ2PS    Z5, Z5
 	VFMADD231PS  Z5, Z3, Z2
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z6
+	VCVTPH2PS    128(R9), Z7
+	VCVTPH2PS    160(R9), Z8
 	VPMOVSXBW    96(DI), Z3
 	VPMOVSXBW    128(DI), Z4
 	VPMOVSXBW    160(DI), Z5
-	VBROADCASTSS 32(R8), Z6
-	VPBROADCASTD 44(R8), Z7
-	VPMADDWD     Z7, Z3, Z3
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 44(R8), Z10
+	VPMADDWD     Z10, Z3, Z3
 	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z6, Z9, Z8
-	VFMADD231PS  Z3, Z8, Z0
-	VPMADDWD     Z7, Z4, Z3
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VPMADDWD     Z10, Z4, Z3
 	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z6, Z10, Z4
+	VMULPS       Z9, Z7, Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VPMADDWD     Z7, Z5, Z3
+	VPMADDWD     Z10, Z5, Z3
 	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z6, Z11, Z4
+	VMULPS       Z9, Z8, Z4
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         b_len+72(FP), DI
 	ADDQ         $0x00000030, SI
@@ -21824,90 +24643,6 @@ halvesrows1done:
 	VZEROUPPER
 	RET
 
-manyheader0U5x16BF16:
-	VPMOVZXWD (DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1536(CX)
-	VPMOVZXWD 32(DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1600(CX)
-	VPMOVZXWD 64(DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1664(CX)
-	JMP       manyheader0either
-
-manyheader1U5x16BF16:
-	VPMOVZXWD 96(DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1728(CX)
-	VPMOVZXWD 128(DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1792(CX)
-	VPMOVZXWD 160(DI), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 1856(CX)
-	JMP       manyheader1either
-
-halvesrows4storescalesU5x16BF16:
-	VPMOVZXWD (R12), Z12
-	VPSLLD    $0x10, Z12, Z12
-	VPMOVZXWD 32(R12), Z13
-	VPSLLD    $0x10, Z13, Z13
-	VPMOVZXWD 64(R12), Z14
-	VPSLLD    $0x10, Z14, Z14
-	VPMOVZXWD 96(R13), Z15
-	VPSLLD    $0x10, Z15, Z15
-	VPMOVZXWD 128(R13), Z16
-	VPSLLD    $0x10, Z16, Z16
-	VPMOVZXWD 160(R13), Z17
-	VPSLLD    $0x10, Z17, Z17
-	JMP       halvesrows4storescaleseither
-
-halvesrows3storescalesU5x16BF16:
-	VPMOVZXWD (R10), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VPMOVZXWD 32(R10), Z10
-	VPSLLD    $0x10, Z10, Z10
-	VPMOVZXWD 64(R10), Z11
-	VPSLLD    $0x10, Z11, Z11
-	VPMOVZXWD 96(R11), Z12
-	VPSLLD    $0x10, Z12, Z12
-	VPMOVZXWD 128(R11), Z13
-	VPSLLD    $0x10, Z13, Z13
-	VPMOVZXWD 160(R11), Z14
-	VPSLLD    $0x10, Z14, Z14
-	JMP       halvesrows3storescaleseither
-
-halvesrows2storescalesU5x16BF16:
-	VPMOVZXWD (R9), Z12
-	VPSLLD    $0x10, Z12, Z12
-	VPMOVZXWD 32(R9), Z13
-	VPSLLD    $0x10, Z13, Z13
-	VPMOVZXWD 64(R9), Z14
-	VPSLLD    $0x10, Z14, Z14
-	VPMOVZXWD 96(R10), Z15
-	VPSLLD    $0x10, Z15, Z15
-	VPMOVZXWD 128(R10), Z16
-	VPSLLD    $0x10, Z16, Z16
-	VPMOVZXWD 160(R10), Z17
-	VPSLLD    $0x10, Z17, Z17
-	JMP       halvesrows2storescaleseither
-
-halvesrows1storescalesU5x16BF16:
-	VPMOVZXWD (R9), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VPMOVZXWD 32(R9), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VPMOVZXWD 64(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VPMOVZXWD 96(R10), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VPMOVZXWD 128(R10), Z10
-	VPSLLD    $0x10, Z10, Z10
-	VPMOVZXWD 160(R10), Z11
-	VPSLLD    $0x10, Z11, Z11
-	JMP       halvesrows1storescaleseither
-
 halvesnone:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
@@ -21921,9 +24656,7 @@ vectors1rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows4block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors1rows4blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors1rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -21964,7 +24697,7 @@ vectors1rows4lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors1rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -22083,32 +24816,28 @@ vectors1rows4wordgroup0:
 	LEAQ          (R11)(CX*2), R12
 	ADDQ          CX, R12
 	MOVQ          c_base+0(FP), R13
-	MOVQ          c_base+0(FP), R14
-	LEAQ          (R14)(R8*1), R14
-	CMPQ          c_len+8(FP), $0x08
-	JE            vectors1rows4storescalesU5x16BF16
 	VCVTPH2PS     (R13)(R8*1), Z7
-	VCVTPH2PS     (R14)(BX*1), Z8
-
-vectors1rows4storescaleseither:
-	VBROADCASTSS 32(R9), Z9
-	VMULPS       Z9, Z7, Z9
-	VFMADD213PS  (R11), Z9, Z3
-	VBROADCASTSS 32(R9)(DX*1), Z9
-	VMULPS       Z9, Z7, Z9
-	VFMADD213PS  (R11)(CX*1), Z9, Z4
-	VBROADCASTSS 32(R9)(DX*2), Z9
-	VMULPS       Z9, Z7, Z9
-	VFMADD213PS  (R11)(CX*2), Z9, Z5
-	VBROADCASTSS 32(R10), Z9
-	VMULPS       Z9, Z7, Z7
-	VFMADD213PS  (R12), Z7, Z6
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors1rows4storeintegerstwo
-	LEAQ         (R8)(BX*1), R13
-	SHRQ         $0x01, R13
-	VPMOVSXBD    (DI)(R13*1), Z7
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z7, Z7
+	VBROADCASTSS  32(R9), Z8
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   (R11), Z8, Z3
+	VBROADCASTSS  32(R9)(DX*1), Z8
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   (R11)(CX*1), Z8, Z4
+	VBROADCASTSS  32(R9)(DX*2), Z8
+	VMULPS        Z8, Z7, Z8
+	VFMADD213PS   (R11)(CX*2), Z8, Z5
+	VBROADCASTSS  32(R10), Z8
+	VMULPS        Z8, Z7, Z7
+	VFMADD213PS   (R12), Z7, Z6
+	MOVQ          c_base+0(FP), R13
+	LEAQ          (R13)(R8*1), R13
+	VCVTPH2PS     (R13)(BX*1), Z8
+	CMPQ          c_len+8(FP), $0x06
+	JNE           vectors1rows4storeintegerstwo
+	LEAQ          (R8)(BX*1), R13
+	SHRQ          $0x01, R13
+	VPMOVSXBD     (DI)(R13*1), Z7
+	VPSHUFB       bothHalvesAVX512<>+0(SB), Z7, Z7
 
 vectors1rows4storeintegersany:
 	VBROADCASTSS 32(R9), Z9
@@ -22170,9 +24899,7 @@ vectors1rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows3block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors1rows3blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors1rows3blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -22209,7 +24936,7 @@ vectors1rows3lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors1rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -22313,29 +25040,25 @@ vectors1rows3wordgroup0:
 	MOVQ          SI, R9
 	LEAQ          (AX)(R8*2), R10
 	MOVQ          c_base+0(FP), R11
-	MOVQ          c_base+0(FP), R12
-	LEAQ          (R12)(R8*1), R12
-	CMPQ          c_len+8(FP), $0x08
-	JE            vectors1rows3storescalesU5x16BF16
 	VCVTPH2PS     (R11)(R8*1), Z6
-	VCVTPH2PS     (R12)(BX*1), Z7
-
-vectors1rows3storescaleseither:
-	VBROADCASTSS 32(R9), Z8
-	VMULPS       Z8, Z6, Z8
-	VFMADD213PS  (R10), Z8, Z3
-	VBROADCASTSS 32(R9)(DX*1), Z8
-	VMULPS       Z8, Z6, Z8
-	VFMADD213PS  (R10)(CX*1), Z8, Z4
-	VBROADCASTSS 32(R9)(DX*2), Z8
-	VMULPS       Z8, Z6, Z6
-	VFMADD213PS  (R10)(CX*2), Z6, Z5
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors1rows3storeintegerstwo
-	LEAQ         (R8)(BX*1), R11
-	SHRQ         $0x01, R11
-	VPMOVSXBD    (DI)(R11*1), Z6
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z6, Z6
+	VBROADCASTSS  32(R9), Z7
+	VMULPS        Z7, Z6, Z7
+	VFMADD213PS   (R10), Z7, Z3
+	VBROADCASTSS  32(R9)(DX*1), Z7
+	VMULPS        Z7, Z6, Z7
+	VFMADD213PS   (R10)(CX*1), Z7, Z4
+	VBROADCASTSS  32(R9)(DX*2), Z7
+	VMULPS        Z7, Z6, Z6
+	VFMADD213PS   (R10)(CX*2), Z6, Z5
+	MOVQ          c_base+0(FP), R11
+	LEAQ          (R11)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z7
+	CMPQ          c_len+8(FP), $0x06
+	JNE           vectors1rows3storeintegerstwo
+	LEAQ          (R8)(BX*1), R11
+	SHRQ          $0x01, R11
+	VPMOVSXBD     (DI)(R11*1), Z6
+	VPSHUFB       bothHalvesAVX512<>+0(SB), Z6, Z6
 
 vectors1rows3storeintegersany:
 	VBROADCASTSS 32(R9), Z8
@@ -22389,9 +25112,7 @@ vectors1rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows2block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors1rows2blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors1rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -22426,7 +25147,7 @@ vectors1rows2lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors1rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -22519,26 +25240,22 @@ vectors1rows2wordgroup0:
 	MOVQ          SI, R9
 	LEAQ          (AX)(R8*2), R10
 	MOVQ          c_base+0(FP), R11
-	MOVQ          c_base+0(FP), R12
-	LEAQ          (R12)(R8*1), R12
-	CMPQ          c_len+8(FP), $0x08
-	JE            vectors1rows2storescalesU5x16BF16
 	VCVTPH2PS     (R11)(R8*1), Z5
-	VCVTPH2PS     (R12)(BX*1), Z6
-
-vectors1rows2storescaleseither:
-	VBROADCASTSS 32(R9), Z7
-	VMULPS       Z7, Z5, Z7
-	VFMADD213PS  (R10), Z7, Z3
-	VBROADCASTSS 32(R9)(DX*1), Z7
-	VMULPS       Z7, Z5, Z5
-	VFMADD213PS  (R10)(CX*1), Z5, Z4
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors1rows2storeintegerstwo
-	LEAQ         (R8)(BX*1), R11
-	SHRQ         $0x01, R11
-	VPMOVSXBD    (DI)(R11*1), Z5
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS  32(R9), Z6
+	VMULPS        Z6, Z5, Z6
+	VFMADD213PS   (R10), Z6, Z3
+	VBROADCASTSS  32(R9)(DX*1), Z6
+	VMULPS        Z6, Z5, Z5
+	VFMADD213PS   (R10)(CX*1), Z5, Z4
+	MOVQ          c_base+0(FP), R11
+	LEAQ          (R11)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z6
+	CMPQ          c_len+8(FP), $0x06
+	JNE           vectors1rows2storeintegerstwo
+	LEAQ          (R8)(BX*1), R11
+	SHRQ          $0x01, R11
+	VPMOVSXBD     (DI)(R11*1), Z5
+	VPSHUFB       bothHalvesAVX512<>+0(SB), Z5, Z5
 
 vectors1rows2storeintegersany:
 	VBROADCASTSS 32(R9), Z7
@@ -22584,9 +25301,7 @@ vectors1rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows1block:
-	CMPQ  c_len+8(FP), $0x06
-	JE    vectors1rows1blockhead
-	CMPQ  c_len+8(FP), $0x08
+	CMPQ  c_len+8(FP), $0x07
 	JE    vectors1rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -22619,7 +25334,7 @@ vectors1rows1lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JNE       vectors1rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -22701,23 +25416,19 @@ vectors1rows1wordgroup0:
 	MOVQ          SI, R9
 	LEAQ          (AX)(R8*2), R10
 	MOVQ          c_base+0(FP), R11
-	MOVQ          c_base+0(FP), R12
-	LEAQ          (R12)(R8*1), R12
-	CMPQ          c_len+8(FP), $0x08
-	JE            vectors1rows1storescalesU5x16BF16
 	VCVTPH2PS     (R11)(R8*1), Z4
-	VCVTPH2PS     (R12)(BX*1), Z5
-
-vectors1rows1storescaleseither:
-	VBROADCASTSS 32(R9), Z6
-	VMULPS       Z6, Z4, Z4
-	VFMADD213PS  (R10), Z4, Z3
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors1rows1storeintegerstwo
-	LEAQ         (R8)(BX*1), R11
-	SHRQ         $0x01, R11
-	VPMOVSXBD    (DI)(R11*1), Z4
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z4, Z4
+	VBROADCASTSS  32(R9), Z5
+	VMULPS        Z5, Z4, Z4
+	VFMADD213PS   (R10), Z4, Z3
+	MOVQ          c_base+0(FP), R11
+	LEAQ          (R11)(R8*1), R11
+	VCVTPH2PS     (R11)(BX*1), Z5
+	CMPQ          c_len+8(FP), $0x06
+	JNE           vectors1rows1storeintegerstwo
+	LEAQ          (R8)(BX*1), R11
+	SHRQ          $0x01, R11
+	VPMOVSXBD     (DI)(R11*1), Z4
+	VPSHUFB       bothHalvesAVX512<>+0(SB), Z4, Z4
 
 vectors1rows1storeintegersany:
 	VBROADCASTSS 32(R9), Z6
@@ -22751,13 +25462,6 @@ vectors1rows4wordintegerstwo:
 	VPMOVSXBW (DI)(R10*1), Z7
 	JMP       vectors1rows4wordintegersany
 
-vectors1rows4storescalesU5x16BF16:
-	VPMOVZXWD (R13)(R8*1), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VPMOVZXWD (R14)(BX*1), Z8
-	VPSLLD    $0x10, Z8, Z8
-	JMP       vectors1rows4storescaleseither
-
 vectors1rows4storeintegerstwo:
 	LEAQ      (R8)(BX*1), R13
 	VPMOVSXBW (DI)(R13*1), Z7
@@ -22767,13 +25471,6 @@ vectors1rows3wordintegerstwo:
 	MOVQ      R8, R10
 	VPMOVSXBW (DI)(R10*1), Z6
 	JMP       vectors1rows3wordintegersany
-
-vectors1rows3storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VPMOVZXWD (R12)(BX*1), Z7
-	VPSLLD    $0x10, Z7, Z7
-	JMP       vectors1rows3storescaleseither
 
 vectors1rows3storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
@@ -22785,13 +25482,6 @@ vectors1rows2wordintegerstwo:
 	VPMOVSXBW (DI)(R10*1), Z5
 	JMP       vectors1rows2wordintegersany
 
-vectors1rows2storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VPMOVZXWD (R12)(BX*1), Z6
-	VPSLLD    $0x10, Z6, Z6
-	JMP       vectors1rows2storescaleseither
-
 vectors1rows2storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
 	VPMOVSXBW (DI)(R11*1), Z5
@@ -22801,13 +25491,6 @@ vectors1rows1wordintegerstwo:
 	MOVQ      R8, R10
 	VPMOVSXBW (DI)(R10*1), Z4
 	JMP       vectors1rows1wordintegersany
-
-vectors1rows1storescalesU5x16BF16:
-	VPMOVZXWD (R11)(R8*1), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VPMOVZXWD (R12)(BX*1), Z5
-	VPSLLD    $0x10, Z5, Z5
-	JMP       vectors1rows1storescaleseither
 
 vectors1rows1storeintegerstwo:
 	LEAQ      (R8)(BX*1), R11
@@ -22823,7 +25506,7 @@ GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 // func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000006, c_len+8(FP)
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -22834,7 +25517,7 @@ TEXT ·weightGemmInt8TilesU5x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000006, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
@@ -22843,7 +25526,7 @@ few:
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -22854,7 +25537,7 @@ TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000007, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
@@ -25666,7 +28349,7 @@ GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX16AVX512(SB), $14208-113
+TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -25682,7 +28365,7 @@ TEXT ·weightGemmInt8TilesX16AVX512(SB), $14208-113
 	MOVL      $0x20202020, 216(AX)
 	MOVQ      $0x00000002, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x07
+	CMPQ      c_len+8(FP), $0x08
 	JE        known
 	IMUL3Q    $+40, DX, BX
 	MOVL      $0xf0f0f0f0, 208(AX)
@@ -25725,7 +28408,7 @@ lanes:
 chunk:
 	MOVQ    120(AX), DX
 	SHRQ    $0x05, DX
-	MOVQ    $0x00000008, BX
+	MOVQ    $0x0000000c, BX
 	CMPQ    DX, BX
 	CMOVQGT BX, DX
 	MOVQ    DX, 136(AX)
@@ -25867,24 +28550,29 @@ first:
 	ADDQ      $+1216, SI
 	CMPQ      SI, 144(AX)
 	JNE       second
-	LEAQ      4416(AX), SI
-	MOVQ      168(AX), BX
-	CMPQ      160(AX), $0x10
-	JLE       second
 	SUBQ      $0x10, 160(AX)
-	MOVQ      DX, R8
-	SHLQ      $0x04, R8
-	ADDQ      R8, BX
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       secondrow
-	IMULQ     DX, R8
-	SUBQ      R8, BX
+	JG        secondrows
+	MOVQ      $0x00000000, 160(AX)
+	JMP       second
+
+secondrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   secondrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 secondrow:
 	MOVQ BX, 168(AX)
 
 second:
+	CMPQ       160(AX), $0x00
+	JE         thirdnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -25894,30 +28582,41 @@ second:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1216, SI
 	CMPQ       SI, 144(AX)
 	JNE        third
-	LEAQ       4416(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        third
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R8
-	SHLQ       $0x04, R8
-	ADDQ       R8, BX
-	MOVQ       $0x00000010, R8
-	SUBQ       160(AX), R8
-	JLE        thirdrow
-	IMULQ      DX, R8
-	SUBQ       R8, BX
+	JG         thirdrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        third
+
+thirdrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R8
+	SHLQ  $0x04, R8
+	ADDQ  R8, BX
+	MOVQ  $0x00000010, R8
+	SUBQ  160(AX), R8
+	JLE   thirdrow
+	IMULQ DX, R8
+	SUBQ  R8, BX
 
 thirdrow:
 	MOVQ BX, 168(AX)
 
 third:
+	JMP thirdstored
+
+thirdnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+
+thirdstored:
+	NEGQ DI
+	ADDQ 152(AX), DI
+
 rows:
 	// Go back if less than a tile is left.
 	MOVQ  $0x00000010, R8
@@ -25998,6 +28697,8 @@ begin:
 	PCALIGN $0x40
 
 blocks:
+	CMPQ       160(AX), $0x00
+	JE         aheadnone
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
@@ -26007,30 +28708,40 @@ blocks:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	NEGQ       DI
-	ADDQ       152(AX), DI
 	ADDQ       $+48, BX
 	ADDQ       $+1216, SI
 	CMPQ       SI, 144(AX)
 	JNE        ahead
-	LEAQ       4416(AX), SI
-	MOVQ       168(AX), BX
-	CMPQ       160(AX), $0x10
-	JLE        ahead
 	SUBQ       $0x10, 160(AX)
-	MOVQ       DX, R15
-	SHLQ       $0x04, R15
-	ADDQ       R15, BX
-	MOVQ       $0x00000010, R15
-	SUBQ       160(AX), R15
-	JLE        aheadrow
-	IMULQ      DX, R15
-	SUBQ       R15, BX
+	JG         aheadrows
+	MOVQ       $0x00000000, 160(AX)
+	JMP        ahead
+
+aheadrows:
+	LEAQ  4416(AX), SI
+	MOVQ  168(AX), BX
+	MOVQ  DX, R15
+	SHLQ  $0x04, R15
+	ADDQ  R15, BX
+	MOVQ  $0x00000010, R15
+	SUBQ  160(AX), R15
+	JLE   aheadrow
+	IMULQ DX, R15
+	SUBQ  R15, BX
 
 aheadrow:
 	MOVQ BX, 168(AX)
 
 ahead:
+	JMP aheadstored
+
+aheadnone:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
+
+aheadstored:
+	NEGQ        DI
+	ADDQ        152(AX), DI
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19
@@ -26235,31 +28946,11 @@ TEXT ·weightGemmInt8TilesS6x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000008, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
 	JMP ·weightGemmInt8S6x16AVX512+0(SB)
-
-// func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16BF16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	MOVQ    $0x00000008, c_len+8(FP)
-	MOVQ    $0x00000018, b_len+72(FP)
-	MOVQ    $0x00000004, b_cap+80(FP)
-	MOVQ    $0x00000040, c_cap+16(FP)
-	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
-
-// func weightGemmInt8TilesU5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8TilesU5x16BF16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	CMPQ    m+96(FP), $0x10
-	JL      few
-	MOVQ    $0x00000008, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
-
-few:
-	JMP ·weightGemmInt8U5x16BF16AVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -28777,9 +31468,9 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 few:
 	JMP ·weightGemmInt8S8x16F32AVX512+0(SB)
 
-// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool)
-// Requires: AMXBF16, AMXTILE, AVX, AVX512F
-TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
+// func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool, next []byte)
+// Requires: AMXBF16, AMXTILE, AVX, AVX512F, MMX+
+TEXT ·gemmTilesAVX512(SB), NOSPLIT, $192-144
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
 	ANDQ      $-64, AX
@@ -28793,6 +31484,10 @@ TEXT ·gemmTilesAVX512(SB), NOSPLIT, $184-113
 	MOVQ      ldc+24(FP), BX
 	SHLQ      $0x02, BX
 	MOVQ      BX, 64(AX)
+	MOVQ      next_len+128(FP), BX
+	MOVQ      next_base+120(FP), SI
+	ADDQ      SI, BX
+	MOVQ      BX, 120(AX)
 	MOVQ      b_base+64(FP), BX
 	MOVQ      BX, 72(AX)
 	MOVQ      c_base+0(FP), BX
@@ -28814,19 +31509,19 @@ lanes3two:
 	CMPQ      96(AX), $0x20
 	JL        lanes3one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes3twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILELOADD 64(R8)(BX*1), T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xac; BYTE $0x18; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R8)(BX*1), T5
 	JMP       lanes3twobegin
 
 lanes3twozero:
@@ -28838,51 +31533,62 @@ lanes3twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe8 // TILEZERO T5
 
 lanes3twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes3twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes3twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes3twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x14; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xee // TDPBF16PS T7, T6, T5
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes3twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes3twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes3twosteps
 
 lanes3twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILESTORED T4, 64(R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0xac; BYTE $0x18; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T5, 128(R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes3two
 
@@ -28900,16 +31606,16 @@ lanes3one:
 
 lanes3whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes3onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(SI)(BX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(DI)(BX*1), T2
 	JMP       lanes3onebegin
 
 lanes3onezero:
@@ -28918,39 +31624,50 @@ lanes3onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 
 lanes3onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes3onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes3onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes3onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x12; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x13; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILELOADD 128(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd6 // TDPBF16PS T7, T6, T2
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes3onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes3onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes3onesteps
 
 lanes3onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x1f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 128(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes3one
@@ -28984,17 +31701,17 @@ lanes2two:
 	CMPQ      96(AX), $0x20
 	JL        lanes2one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes2twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILELOADD 64(R8)(BX*1), T4
 	JMP       lanes2twobegin
 
 lanes2twozero:
@@ -29004,45 +31721,56 @@ lanes2twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xe0 // TILEZERO T4
 
 lanes2twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes2twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes2twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes2twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x14; BYTE $0x40 // TILELOADD 64(R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xe6 // TDPBF16PS T7, T6, T4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes2twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes2twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes2twosteps
 
 lanes2twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x1f; BYTE $0x40 // TILESTORED T4, 64(DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x64; BYTE $0x18; BYTE $0x40 // TILESTORED T4, 64(R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes2two
 
@@ -29060,15 +31788,15 @@ lanes2one:
 
 lanes2whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes2onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILELOADD 64(SI)(BX*1), T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILELOADD 64(DI)(BX*1), T1
 	JMP       lanes2onebegin
 
 lanes2onezero:
@@ -29076,36 +31804,47 @@ lanes2onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 
 lanes2onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes2onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes2onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes2onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x12; BYTE $0x40 // TILELOADD 64(R10)(DX*1), T7
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x7c; BYTE $0x13; BYTE $0x40 // TILELOADD 64(R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xce // TDPBF16PS T7, T6, T1
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes2onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes2onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes2onesteps
 
 lanes2onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1e; BYTE $0x40 // TILESTORED T1, 64(SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x1f; BYTE $0x40 // TILESTORED T1, 64(DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes2one
@@ -29139,15 +31878,15 @@ lanes1two:
 	CMPQ      96(AX), $0x20
 	JL        lanes1one
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), R9
-	TESTQ     R9, R9
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R10
+	TESTQ     R10, R10
 	JZ        lanes1twozero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILELOADD (DI)(BX*1), T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILELOADD (R8)(BX*1), T3
 	JMP       lanes1twobegin
 
 lanes1twozero:
@@ -29155,39 +31894,50 @@ lanes1twozero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 
 lanes1twobegin:
-	MOVQ    104(AX), R9
-	MOVQ    72(AX), R11
-	MOVQ    k+104(FP), R12
-	MOVQ    CX, R13
-	SHLQ    $0x04, R13
-	MOVQ    DX, R14
+	MOVQ    104(AX), R10
+	MOVQ    72(AX), R12
+	MOVQ    k+104(FP), R13
+	MOVQ    CX, R14
 	SHLQ    $0x04, R14
-	LEAQ    (R9)(R13*1), R10
+	MOVQ    DX, R15
+	SHLQ    $0x04, R15
+	LEAQ    (R10)(R14*1), R11
 	PCALIGN $0x40
 
 lanes1twosteps:
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x09 // TILELOADD (R9)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	ADDQ       $0x40, R9
+	CMPQ       SI, 120(AX)
+	JGE        lanes1twofetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes1twofetched:
 	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0a // TILELOADD (R10)(CX*1), T6
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x14 // TILELOADD (R12)(DX*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
 	ADDQ       $0x40, R10
-	ADDQ       R14, R11
-	SUBQ       $0x20, R12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADD (R11)(CX*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xde // TDPBF16PS T7, T6, T3
+	ADDQ       $0x40, R11
+	ADDQ       R15, R12
+	SUBQ       $0x20, R13
 	JZ         lanes1twostore
-	TESTQ      $+224, R12
+	TESTQ      $+224, R13
 	JNZ        lanes1twosteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes1twosteps
 
 lanes1twostore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x1f // TILESTORED T3, (DI)(BX*1)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
-	ADDQ       R13, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7a; BYTE $0x4b; BYTE $0x1c; BYTE $0x18 // TILESTORED T3, (R8)(BX*1)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
+	ADDQ       R14, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x20, 96(AX)
 	JMP        lanes1two
 
@@ -29205,47 +31955,58 @@ lanes1one:
 
 lanes1whole:
 	MOVQ      64(AX), BX
-	MOVQ      112(AX), SI
-	MOVQ      BX, R8
-	SHLQ      $0x04, R8
-	LEAQ      (SI)(R8*1), DI
-	MOVBQZX   load+112(FP), DI
-	TESTQ     DI, DI
+	MOVQ      112(AX), DI
+	MOVQ      BX, R9
+	SHLQ      $0x04, R9
+	LEAQ      (DI)(R9*1), R8
+	MOVBQZX   load+112(FP), R8
+	TESTQ     R8, R8
 	JZ        lanes1onezero
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILELOADD (SI)(BX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILELOADD (DI)(BX*1), T0
 	JMP       lanes1onebegin
 
 lanes1onezero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 
 lanes1onebegin:
-	MOVQ    104(AX), DI
-	MOVQ    72(AX), R10
-	MOVQ    k+104(FP), R11
-	MOVQ    CX, R12
-	SHLQ    $0x04, R12
-	MOVQ    DX, R13
+	MOVQ    104(AX), R8
+	MOVQ    72(AX), R11
+	MOVQ    k+104(FP), R12
+	MOVQ    CX, R13
 	SHLQ    $0x04, R13
-	LEAQ    (DI)(R12*1), R9
+	MOVQ    DX, R14
+	SHLQ    $0x04, R14
+	LEAQ    (R8)(R13*1), R10
 	PCALIGN $0x40
 
 lanes1onesteps:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x0f // TILELOADD (DI)(CX*1), T6
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD (R10)(DX*1), T7
+	CMPQ       SI, 120(AX)
+	JGE        lanes1onefetched
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	ADDQ       $0x00000180, SI
+
+lanes1onefetched:
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x08 // TILELOADD (R8)(CX*1), T6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x13 // TILELOADD (R11)(DX*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xc6 // TDPBF16PS T7, T6, T0
-	ADDQ       $0x40, DI
-	ADDQ       R13, R10
-	SUBQ       $0x20, R11
+	ADDQ       $0x40, R8
+	ADDQ       R14, R11
+	SUBQ       $0x20, R12
 	JZ         lanes1onestore
-	TESTQ      $+224, R11
+	TESTQ      $+224, R12
 	JNZ        lanes1onesteps
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
 	JMP        lanes1onesteps
 
 lanes1onestore:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1e // TILESTORED T0, (SI)(BX*1)
-	ADDQ       R12, 104(AX)
-	ADDQ       R8, 112(AX)
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x1f // TILESTORED T0, (DI)(BX*1)
+	ADDQ       R13, 104(AX)
+	ADDQ       R9, 112(AX)
 	SUBQ       $0x10, 96(AX)
 	CMPQ       96(AX), $0x00
 	JG         lanes1one
@@ -29530,8 +32291,89 @@ TEXT ·maximaAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS      constff800000AVX512<>+0(SB), Z0
 	VBROADCASTSS scale+32(FP), Z1
 
-	// One vector of lanes, four rows per iteration.
-lanes:
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  DX, $0x00000020
+	JGE   chunk2
+	TESTQ DX, DX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ    n+24(FP), R8
+	MOVQ    AX, DI
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z0, Z9
+	SUBQ    $0x04, R8
+	JL      chunk2rest
+	PCALIGN $0x40
+
+chunk2four:
+	VMOVUPS (DI), Z10
+	VMAXPS  Z2, Z10, Z2
+	VMOVUPS 64(DI), Z10
+	VMAXPS  Z6, Z10, Z6
+	VMOVUPS (DI)(BX*1), Z10
+	VMAXPS  Z3, Z10, Z3
+	VMOVUPS 64(DI)(BX*1), Z10
+	VMAXPS  Z7, Z10, Z7
+	VMOVUPS (DI)(BX*2), Z10
+	VMAXPS  Z4, Z10, Z4
+	VMOVUPS 64(DI)(BX*2), Z10
+	VMAXPS  Z8, Z10, Z8
+	VMOVUPS (DI)(SI*1), Z10
+	VMAXPS  Z5, Z10, Z5
+	VMOVUPS 64(DI)(SI*1), Z10
+	VMAXPS  Z9, Z10, Z9
+	LEAQ    (DI)(BX*4), DI
+	SUBQ    $0x04, R8
+	JGE     chunk2four
+
+chunk2rest:
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R8
+	JL      chunk2all
+	VMOVUPS (DI), Z10
+	VMAXPS  Z2, Z10, Z2
+	VMOVUPS 64(DI), Z10
+	VMAXPS  Z6, Z10, Z6
+	SUBQ    $0x01, R8
+	JL      chunk2all
+	VMOVUPS (DI)(BX*1), Z10
+	VMAXPS  Z3, Z10, Z3
+	VMOVUPS 64(DI)(BX*1), Z10
+	VMAXPS  Z7, Z10, Z7
+	SUBQ    $0x01, R8
+	JL      chunk2all
+	VMOVUPS (DI)(BX*2), Z10
+	VMAXPS  Z4, Z10, Z4
+	VMOVUPS 64(DI)(BX*2), Z10
+	VMAXPS  Z8, Z10, Z8
+
+chunk2all:
+	VMAXPS  Z4, Z5, Z5
+	VMAXPS  Z2, Z3, Z3
+	VMAXPS  Z3, Z5, Z5
+	VMULPS  Z1, Z5, Z5
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z8, Z9, Z9
+	VMAXPS  Z6, Z7, Z7
+	VMAXPS  Z7, Z9, Z9
+	VMULPS  Z1, Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     columns
+
+chunk1:
 	MOVQ    n+24(FP), R8
 	MOVQ    AX, DI
 	VMOVAPS Z0, Z2
@@ -29539,10 +32381,10 @@ lanes:
 	VMOVAPS Z0, Z4
 	VMOVAPS Z0, Z5
 	SUBQ    $0x04, R8
-	JL      rest
+	JL      chunk1rest
 	PCALIGN $0x40
 
-four:
+chunk1four:
 	VMOVUPS (DI), Z6
 	VMAXPS  Z2, Z6, Z2
 	VMOVUPS (DI)(BX*1), Z6
@@ -29553,24 +32395,24 @@ four:
 	VMAXPS  Z5, Z6, Z5
 	LEAQ    (DI)(BX*4), DI
 	SUBQ    $0x04, R8
-	JGE     four
+	JGE     chunk1four
 
-rest:
+chunk1rest:
 	ADDQ    $0x04, R8
 	SUBQ    $0x01, R8
-	JL      all
+	JL      chunk1all
 	VMOVUPS (DI), Z6
 	VMAXPS  Z2, Z6, Z2
 	SUBQ    $0x01, R8
-	JL      all
+	JL      chunk1all
 	VMOVUPS (DI)(BX*1), Z6
 	VMAXPS  Z3, Z6, Z3
 	SUBQ    $0x01, R8
-	JL      all
+	JL      chunk1all
 	VMOVUPS (DI)(BX*2), Z6
 	VMAXPS  Z4, Z6, Z4
 
-all:
+chunk1all:
 	VMAXPS  Z4, Z5, Z5
 	VMAXPS  Z2, Z3, Z3
 	VMAXPS  Z3, Z5, Z5
@@ -29579,9 +32421,7 @@ all:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000010, DX
-	JNZ     lanes
-	VZEROUPPER
-	RET
+	JMP     columns
 
 DATA constff800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff\x00\x00\x80\xff"
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
@@ -29599,16 +32439,16 @@ TEXT ·softmaxPairsAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS scale+32(FP), Z0
 	VMOVUPS      constffff0000AVX512<>+0(SB), Z3
 	VMOVUPS      constff800000AVX512<>+0(SB), Z4
-	VMOVUPS      const47c00000AVX512<>+0(SB), Z5
-	VMOVUPS      const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS      const3aaf8418AVX512<>+0(SB), Z7
-	VMOVUPS      const3c1d96f0AVX512<>+0(SB), Z8
-	VMOVUPS      const3d6357beAVX512<>+0(SB), Z9
-	VMOVUPS      const3e75fdeeAVX512<>+0(SB), Z10
-	VMOVUPS      const3f317218AVX512<>+0(SB), Z11
-	VMOVUPS      const3f800000AVX512<>+0(SB), Z12
-	VMOVUPS      constc26002e3AVX512<>+0(SB), Z13
-	VMOVUPS      constff800000AVX512<>+0(SB), Z14
+	VMOVUPS      const3920b5aeAVX512<>+0(SB), Z5
+	VMOVUPS      const3aaf8418AVX512<>+0(SB), Z6
+	VMOVUPS      const3c1d96f0AVX512<>+0(SB), Z7
+	VMOVUPS      const3d6357beAVX512<>+0(SB), Z8
+	VMOVUPS      const3e75fdeeAVX512<>+0(SB), Z9
+	VMOVUPS      const3f317218AVX512<>+0(SB), Z10
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z11
+	VMOVUPS      constc26002e3AVX512<>+0(SB), Z12
+	VMOVUPS      const47800000AVX512<>+0(SB), Z13
+	VMOVUPS      constc77fff00AVX512<>+0(SB), Z14
 
 	// One vector of lanes, two rows per iteration.
 lanes:
@@ -29625,84 +32465,80 @@ lanes:
 	PCALIGN   $0x40
 
 two:
-	VMULPS       (DI), Z0, Z15
-	VSUBPS       Z1, Z15, Z15
-	VMULPS       (DI)(SI*1), Z0, Z16
-	VSUBPS       Z1, Z16, Z16
-	VRNDSCALEPS  $0x00, Z15, Z17
-	VRNDSCALEPS  $0x00, Z16, Z18
-	VSUBPS       Z17, Z15, Z19
-	VSUBPS       Z18, Z16, Z20
-	VMOVAPS      Z7, Z21
-	VFMADD231PS  Z6, Z19, Z21
-	VMOVAPS      Z7, Z22
-	VFMADD231PS  Z6, Z20, Z22
-	VFMADD213PS  Z8, Z19, Z21
-	VFMADD213PS  Z8, Z20, Z22
-	VFMADD213PS  Z9, Z19, Z21
-	VFMADD213PS  Z9, Z20, Z22
-	VFMADD213PS  Z10, Z19, Z21
-	VFMADD213PS  Z10, Z20, Z22
-	VFMADD213PS  Z11, Z19, Z21
-	VFMADD213PS  Z11, Z20, Z22
-	VFMADD213PS  Z12, Z19, Z21
-	VFMADD213PS  Z12, Z20, Z22
-	VCMPPS       $0x15, Z13, Z15, K1
-	VSCALEFPS.Z  Z17, Z21, K1, Z21
-	VCMPPS       $0x15, Z13, Z16, K1
-	VSCALEFPS.Z  Z18, Z22, K1, Z22
-	VANDPS       Z14, Z21, Z15
-	VANDPS       Z14, Z22, Z16
-	VFMADD231PS  Z5, Z15, Z21
-	VFMADD231PS  Z5, Z16, Z22
-	VFNMADD231PS Z5, Z15, Z21
-	VFNMADD231PS Z5, Z16, Z22
-	VADDPS       Z21, Z2, Z2
-	VADDPS       Z22, Z2, Z2
-	VPSRLD       $0x10, Z21, Z21
-	VPTERNLOGD   $0xf8, Z3, Z22, Z21
-	VMOVUPS      Z21, (R8)
-	LEAQ         (DI)(SI*2), DI
-	ADDQ         SI, R8
-	SUBQ         $0x02, R9
-	JGE          two
+	VMULPS      (DI), Z0, Z15
+	VSUBPS      Z1, Z15, Z15
+	VMULPS      (DI)(SI*1), Z0, Z16
+	VSUBPS      Z1, Z16, Z16
+	VREDUCEPS   $0x00, Z15, Z17
+	VREDUCEPS   $0x00, Z16, Z18
+	VMOVAPS     Z6, Z19
+	VFMADD231PS Z5, Z17, Z19
+	VMOVAPS     Z6, Z20
+	VFMADD231PS Z5, Z18, Z20
+	VFMADD213PS Z7, Z17, Z19
+	VFMADD213PS Z7, Z18, Z20
+	VFMADD213PS Z8, Z17, Z19
+	VFMADD213PS Z8, Z18, Z20
+	VFMADD213PS Z9, Z17, Z19
+	VFMADD213PS Z9, Z18, Z20
+	VFMADD213PS Z10, Z17, Z19
+	VFMADD213PS Z10, Z18, Z20
+	VFMADD213PS Z11, Z17, Z19
+	VFMADD213PS Z11, Z18, Z20
+	VSUBPS      Z17, Z15, Z17
+	VSUBPS      Z18, Z16, Z18
+	VCMPPS      $0x15, Z12, Z15, K1
+	VSCALEFPS.Z Z17, Z19, K1, Z19
+	VCMPPS      $0x15, Z12, Z16, K1
+	VSCALEFPS.Z Z18, Z20, K1, Z20
+	VMULPS      Z14, Z19, Z15
+	VMULPS      Z14, Z20, Z16
+	VFMADD231PS Z13, Z19, Z15
+	VFMADD231PS Z13, Z20, Z16
+	VADDPS      Z15, Z2, Z2
+	VADDPS      Z16, Z2, Z2
+	VPSRLD      $0x10, Z15, Z15
+	VPTERNLOGD  $0xf8, Z3, Z16, Z15
+	VMOVUPS     Z15, (R8)
+	LEAQ        (DI)(SI*2), DI
+	ADDQ        SI, R8
+	SUBQ        $0x02, R9
+	JGE         two
 
 last:
-	TESTQ        $0x00000001, R9
-	JZ           all
-	VMULPS       (DI), Z0, Z15
-	VSUBPS       Z1, Z15, Z15
-	VRNDSCALEPS  $0x00, Z15, Z1
-	VRNDSCALEPS  $0x00, Z15, Z16
-	VSUBPS       Z1, Z15, Z17
-	VSUBPS       Z16, Z15, Z18
-	VMOVAPS      Z7, Z19
-	VFMADD231PS  Z6, Z17, Z19
-	VMOVAPS      Z7, Z20
-	VFMADD231PS  Z6, Z18, Z20
-	VFMADD213PS  Z8, Z17, Z19
-	VFMADD213PS  Z8, Z18, Z20
-	VFMADD213PS  Z9, Z17, Z19
-	VFMADD213PS  Z9, Z18, Z20
-	VFMADD213PS  Z10, Z17, Z19
-	VFMADD213PS  Z10, Z18, Z20
-	VFMADD213PS  Z11, Z17, Z19
-	VFMADD213PS  Z11, Z18, Z20
-	VFMADD213PS  Z12, Z17, Z19
-	VFMADD213PS  Z12, Z18, Z20
-	VCMPPS       $0x15, Z13, Z15, K1
-	VSCALEFPS.Z  Z1, Z19, K1, Z19
-	VCMPPS       $0x15, Z13, Z15, K1
-	VSCALEFPS.Z  Z16, Z20, K1, Z20
-	VANDPS       Z14, Z19, Z1
-	VANDPS       Z14, Z20, Z15
-	VFMADD231PS  Z5, Z1, Z19
-	VFMADD231PS  Z5, Z15, Z20
-	VFNMADD231PS Z5, Z1, Z19
-	VFNMADD231PS Z5, Z15, Z20
-	VADDPS       Z19, Z2, Z2
-	VPSRLD       $0x10, Z19, Z19
-	VMOVUPS      Z19, (R8)
+	TESTQ       $0x00000001, R9
+	JZ          all
+	VMULPS      (DI), Z0, Z15
+	VSUBPS      Z1, Z15, Z15
+	VREDUCEPS   $0x00, Z15, Z1
+	VREDUCEPS   $0x00, Z15, Z16
+	VMOVAPS     Z6, Z17
+	VFMADD231PS Z5, Z1, Z17
+	VMOVAPS     Z6, Z18
+	VFMADD231PS Z5, Z16, Z18
+	VFMADD213PS Z7, Z1, Z17
+	VFMADD213PS Z7, Z16, Z18
+	VFMADD213PS Z8, Z1, Z17
+	VFMADD213PS Z8, Z16, Z18
+	VFMADD213PS Z9, Z1, Z17
+	VFMADD213PS Z9, Z16, Z18
+	VFMADD213PS Z10, Z1, Z17
+	VFMADD213PS Z10, Z16, Z18
+	VFMADD213PS Z11, Z1, Z17
+	VFMADD213PS Z11, Z16, Z18
+	VSUBPS      Z1, Z15, Z1
+	VSUBPS      Z16, Z15, Z16
+	VCMPPS      $0x15, Z12, Z15, K1
+	VSCALEFPS.Z Z1, Z17, K1, Z17
+	VCMPPS      $0x15, Z12, Z15, K1
+	VSCALEFPS.Z Z16, Z18, K1, Z18
+	VMULPS      Z14, Z17, Z1
+	VMULPS      Z14, Z18, Z15
+	VFMADD231PS Z13, Z17, Z1
+	VFMADD231PS Z13, Z18, Z15
+	VADDPS      Z1, Z2, Z2
+	VPSRLD      $0x10, Z1, Z1
+	VMOVUPS     Z1, (R8)
 
 all:
 	VMOVUPS Z2, (DX)
@@ -29713,9 +32549,6 @@ all:
 	JNZ     lanes
 	VZEROUPPER
 	RET
-
-DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
-GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const3920b5aeAVX512<>+0(SB)/64, $"\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9\xae\xb5 9"
 GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
@@ -29737,6 +32570,12 @@ GLOBL const3f317218AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constc26002e3AVX512<>+0(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2"
 GLOBL constc26002e3AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const47800000AVX512<>+0(SB)/64, $"\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G"
+GLOBL const47800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc77fff00AVX512<>+0(SB)/64, $"\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7"
+GLOBL constc77fff00AVX512<>(SB), RODATA|NOPTR, $64
 
 // func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
@@ -56455,7 +59294,7 @@ end:
 	RET
 
 // func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·skinnySoftmaxAVX512(SB), NOSPLIT, $0-88
 	PCALIGN         $0x40
 	MOVQ            s_base+0(FP), AX
@@ -56488,20 +59327,20 @@ turn:
 	VMOVUPS     (AX), Z10
 	VBLENDMPS   48(AX), Z10, K1, Z10
 	VSUBPS      Z1, Z10, Z10
-	VRNDSCALEPS $0x00, Z10, Z11
-	VSUBPS      Z11, Z10, Z12
-	VMOVAPS     Z3, Z13
-	VFMADD231PS Z2, Z12, Z13
-	VFMADD213PS Z4, Z12, Z13
-	VFMADD213PS Z5, Z12, Z13
-	VFMADD213PS Z6, Z12, Z13
-	VFMADD213PS Z7, Z12, Z13
-	VFMADD213PS Z8, Z12, Z13
+	VREDUCEPS   $0x00, Z10, Z11
+	VMOVAPS     Z3, Z12
+	VFMADD231PS Z2, Z11, Z12
+	VFMADD213PS Z4, Z11, Z12
+	VFMADD213PS Z5, Z11, Z12
+	VFMADD213PS Z6, Z11, Z12
+	VFMADD213PS Z7, Z11, Z12
+	VFMADD213PS Z8, Z11, Z12
+	VSUBPS      Z11, Z10, Z11
 	VCMPPS      $0x15, Z9, Z10, K2
-	VSCALEFPS.Z Z11, Z13, K2, Z13
-	VMOVUPS     Z13, (AX)
-	VMOVUPS     Z13, 48(AX)
-	VADDPS      X13, X0, X0
+	VSCALEFPS.Z Z11, Z12, K2, Z12
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     Z12, 48(AX)
+	VADDPS      X12, X0, X0
 	VADDPS      32(AX), X0, X0
 	VADDPS      64(AX), X0, X0
 	VADDPS      96(AX), X0, X0
@@ -56519,19 +59358,19 @@ rows:
 row:
 	VMOVUPS     (AX), X10
 	VSUBPS      Z1, Z10, Z10
-	VRNDSCALEPS $0x00, Z10, Z11
-	VSUBPS      Z11, Z10, Z12
-	VMOVAPS     Z3, Z13
-	VFMADD231PS Z2, Z12, Z13
-	VFMADD213PS Z4, Z12, Z13
-	VFMADD213PS Z5, Z12, Z13
-	VFMADD213PS Z6, Z12, Z13
-	VFMADD213PS Z7, Z12, Z13
-	VFMADD213PS Z8, Z12, Z13
+	VREDUCEPS   $0x00, Z10, Z11
+	VMOVAPS     Z3, Z12
+	VFMADD231PS Z2, Z11, Z12
+	VFMADD213PS Z4, Z11, Z12
+	VFMADD213PS Z5, Z11, Z12
+	VFMADD213PS Z6, Z11, Z12
+	VFMADD213PS Z7, Z11, Z12
+	VFMADD213PS Z8, Z11, Z12
+	VSUBPS      Z11, Z10, Z11
 	VCMPPS      $0x15, Z9, Z10, K1
-	VSCALEFPS.Z Z11, Z13, K1, Z13
-	VMOVUPS     X13, (AX)
-	VADDPS      X13, X0, X0
+	VSCALEFPS.Z Z11, Z12, K1, Z12
+	VMOVUPS     X12, (AX)
+	VADDPS      X12, X0, X0
 	ADDQ        CX, AX
 	DECQ        DX
 	JNZ         row
@@ -59878,6 +62717,9 @@ GLOBL const47600000AVX512<>(SB), RODATA|NOPTR, $64
 DATA constc7600000AVX512<>+0(SB)/64, $"\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7\x00\x00`\xc7"
 GLOBL constc7600000AVX512<>(SB), RODATA|NOPTR, $64
 
+DATA const47c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G\x00\x00\xc0G"
+GLOBL const47c00000AVX512<>(SB), RODATA|NOPTR, $64
+
 DATA const0a800000AVX512<>+0(SB)/64, $"\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n\x00\x00\x80\n"
 GLOBL const0a800000AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -61287,18 +64129,18 @@ TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
 lanes1:
 	VMOVUPS     (BX)(AX*1), Z9
 	VMINPS      Z9, Z0, Z9
-	VRNDSCALEPS $0x00, Z9, Z10
-	VSUBPS      Z10, Z9, Z11
-	VMOVAPS     Z2, Z12
-	VFMADD231PS Z1, Z11, Z12
-	VFMADD213PS Z3, Z11, Z12
-	VFMADD213PS Z4, Z11, Z12
-	VFMADD213PS Z5, Z11, Z12
-	VFMADD213PS Z6, Z11, Z12
-	VFMADD213PS Z7, Z11, Z12
+	VREDUCEPS   $0x00, Z9, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z1, Z10, Z11
+	VFMADD213PS Z3, Z10, Z11
+	VFMADD213PS Z4, Z10, Z11
+	VFMADD213PS Z5, Z10, Z11
+	VFMADD213PS Z6, Z10, Z11
+	VFMADD213PS Z7, Z10, Z11
+	VSUBPS      Z10, Z9, Z10
 	VCMPPS      $0x15, Z8, Z9, K1
-	VSCALEFPS.Z Z10, Z12, K1, Z12
-	VMOVUPS     Z12, (DX)(AX*1)
+	VSCALEFPS.Z Z10, Z11, K1, Z11
+	VMOVUPS     Z11, (DX)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
@@ -61316,15 +64158,15 @@ lanes1end:
 	VPMOVD2M    Z9, K1
 	VMOVUPS.Z   (BX)(AX*1), K1, Z9
 	VMINPS      Z9, Z0, Z9
-	VRNDSCALEPS $0x00, Z9, Z0
-	VSUBPS      Z0, Z9, Z10
+	VREDUCEPS   $0x00, Z9, Z0
 	VMOVAPS     Z2, Z2
-	VFMADD231PS Z1, Z10, Z2
-	VFMADD213PS Z3, Z10, Z2
-	VFMADD213PS Z4, Z10, Z2
-	VFMADD213PS Z5, Z10, Z2
-	VFMADD213PS Z6, Z10, Z2
-	VFMADD213PS Z7, Z10, Z2
+	VFMADD231PS Z1, Z0, Z2
+	VFMADD213PS Z3, Z0, Z2
+	VFMADD213PS Z4, Z0, Z2
+	VFMADD213PS Z5, Z0, Z2
+	VFMADD213PS Z6, Z0, Z2
+	VFMADD213PS Z7, Z0, Z2
+	VSUBPS      Z0, Z9, Z0
 	VCMPPS      $0x15, Z8, Z9, K2
 	VSCALEFPS.Z Z0, Z2, K2, Z2
 	VMOVUPS     Z2, K1, (DX)(AX*1)
@@ -62804,18 +65646,17 @@ TEXT ·siLUBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const3f800000AVX512<>+0(SB), Z0
 	VMOVUPS const4b400000AVX512<>+0(SB), Z1
 	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z2
-	VMOVUPS const80000000AVX512<>+0(SB), Z3
-	VMOVUPS constb2a57060AVX512<>+0(SB), Z4
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z5
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z6
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z9
-	VMOVUPS const3f317218AVX512<>+0(SB), Z10
-	VMOVUPS constff800000AVX512<>+0(SB), Z11
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z12
-	VMOVUPS const7f000000AVX512<>+0(SB), Z13
-	VMOVUPS constc1ae0000AVX512<>+0(SB), Z14
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z3
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z4
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z5
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z6
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
+	VMOVUPS const3f317218AVX512<>+0(SB), Z8
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z9
+	VMOVUPS const7f000000AVX512<>+0(SB), Z10
+	VMOVUPS constc1ae0000AVX512<>+0(SB), Z11
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z12
+	VMOVUPS constff800000AVX512<>+0(SB), Z13
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -62829,199 +65670,190 @@ last:
 	MOVQ      $0x00000040, R9
 	SUBQ      CX, R9
 	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z15
-	VPMOVD2M  Z15, K1
+	VMOVUPS   (R8), Z14
+	VPMOVD2M  Z14, K1
 	NEGQ      CX
-	VMOVUPS.Z (DX)(AX*1), K1, Z15
-	VMOVUPS.Z (DI)(AX*1), K1, Z20
+	VMOVUPS.Z (DX)(AX*1), K1, Z14
+	VMOVUPS.Z (DI)(AX*1), K1, Z19
 	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (DX)(AX*1), Z15
-	VMOVUPS (DI)(AX*1), Z20
+	VMOVUPS (DX)(AX*1), Z14
+	VMOVUPS (DI)(AX*1), Z19
 
 enter:
-	VANDPS      Z12, Z15, Z21
-	VPADDD      Z13, Z21, Z22
-	VPCMPD      $0x06, Z14, Z22, K2
-	KMOVW       K2, R8
-	TESTL       R8, R8
-	JNZ         careful1
-	VSUBPS      Z15, Z3, Z21
-	VMOVAPS     Z1, Z22
-	VFMADD231PS Z2, Z21, Z22
-	VSUBPS      Z22, Z1, Z23
-	VFMADD231PS Z2, Z21, Z23
-	VFMADD231PS Z4, Z21, Z23
-	VMOVAPS     Z6, Z24
-	VFMADD231PS Z5, Z23, Z24
-	VFMADD213PS Z7, Z23, Z24
-	VFMADD213PS Z8, Z23, Z24
-	VFMADD213PS Z9, Z23, Z24
-	VFMADD213PS Z10, Z23, Z24
-	VFMADD213PS Z0, Z23, Z24
-	VPSLLD      $0x16, Z22, Z23
-	VANDPS      Z11, Z23, Z23
-	VPSLLD      $0x17, Z22, Z22
-	VPADDD      Z22, Z24, Z24
-	VPSUBD      Z23, Z24, Z24
-	VPSUBD      Z23, Z0, Z23
-	VADDPS      Z23, Z24, Z24
-	VDIVPS      Z24, Z21, Z21
-	VMULPS      Z23, Z21, Z21
-	VSUBPS      Z21, Z0, Z21
-	VMOVAPS     Z1, Z22
-	VFMADD231PS Z2, Z15, Z22
-	VSUBPS      Z22, Z1, Z23
-	VFMADD231PS Z2, Z15, Z23
-	VFMADD231PS Z4, Z15, Z23
-	VMOVAPS     Z6, Z24
-	VFMADD231PS Z5, Z23, Z24
-	VFMADD213PS Z7, Z23, Z24
-	VFMADD213PS Z8, Z23, Z24
-	VFMADD213PS Z9, Z23, Z24
-	VFMADD213PS Z10, Z23, Z24
-	VFMADD213PS Z0, Z23, Z24
-	VPSLLD      $0x16, Z22, Z23
-	VANDPS      Z11, Z23, Z23
-	VPSLLD      $0x17, Z22, Z22
-	VPADDD      Z22, Z24, Z24
-	VPSUBD      Z23, Z24, Z24
-	VPSUBD      Z23, Z0, Z23
-	VADDPS      Z23, Z24, Z24
-	VDIVPS      Z24, Z15, Z24
-	VMULPS      Z23, Z24, Z24
-	VDIVPS      Z15, Z24, Z15
-	VMULPS      Z21, Z15, Z15
-	VMOVAPS     Z24, Z22
-	VMOVAPS     Z15, Z15
+	VANDPS       Z9, Z14, Z20
+	VPADDD       Z10, Z20, Z21
+	VPCMPD       $0x06, Z11, Z21, K2
+	KMOVW        K2, R8
+	TESTL        R8, R8
+	JNZ          careful1
+	VMOVAPS      Z1, Z20
+	VFMADD231PS  Z2, Z14, Z20
+	VSUBPS       Z20, Z1, Z21
+	VFMADD231PS  Z2, Z14, Z21
+	VFMADD231PS  Z12, Z14, Z21
+	VPSLLD       $0x16, Z20, Z22
+	VANDPS       Z13, Z22, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VPSUBD       Z20, Z22, Z20
+	VMOVAPS      Z4, Z23
+	VFMADD231PS  Z3, Z21, Z23
+	VFMADD213PS  Z5, Z21, Z23
+	VFMADD213PS  Z6, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z0, Z21, Z23
+	VPSUBD       Z20, Z23, Z23
+	VMOVAPS      Z4, Z24
+	VFNMADD231PS Z3, Z21, Z24
+	VFNMADD213PS Z5, Z21, Z24
+	VFNMADD213PS Z6, Z21, Z24
+	VFNMADD213PS Z7, Z21, Z24
+	VFNMADD213PS Z8, Z21, Z24
+	VFNMADD213PS Z0, Z21, Z24
+	VPSUBD       Z22, Z24, Z24
+	VPSUBD       Z22, Z0, Z22
+	VPSUBD       Z20, Z0, Z20
+	VADDPS       Z20, Z24, Z24
+	VDIVPS       Z24, Z14, Z24
+	VMULPS       Z20, Z24, Z24
+	VADDPS       Z0, Z24, Z24
+	VADDPS       Z22, Z23, Z23
+	VDIVPS       Z23, Z14, Z23
+	VMULPS       Z22, Z23, Z23
+	VDIVPS       Z14, Z23, Z14
+	VMULPS       Z24, Z14, Z14
+	VMOVAPS      Z23, Z21
+	VMOVAPS      Z14, Z14
 
 done1:
-	VMULPS  Z15, Z20, Z20
+	VMULPS  Z14, Z19, Z19
 	TESTQ   CX, CX
 	JL      leave
-	VMOVUPS Z22, (BX)(AX*1)
-	VMOVUPS Z20, (SI)(AX*1)
+	VMOVUPS Z21, (BX)(AX*1)
+	VMOVUPS Z19, (SI)(AX*1)
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
 	JMP     last
 
 leave:
-	VMOVUPS Z22, K1, (BX)(AX*1)
-	VMOVUPS Z20, K1, (SI)(AX*1)
+	VMOVUPS Z21, K1, (BX)(AX*1)
+	VMOVUPS Z19, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VCMPPS      $0x11, const30800000AVX512<>+0(SB), Z21, K2
-	VBLENDMPS   const30800000AVX512<>+0(SB), Z15, K2, Z16
-	VMOVUPS     const42ae0000AVX512<>+0(SB), Z22
-	VMINPS      Z16, Z22, Z16
-	VSUBPS      Z16, Z3, Z16
-	VANDPS      Z12, Z16, Z22
-	VXORPS      Z23, Z23, Z23
-	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS   const01000000AVX512<>+0(SB), Z23, K2, Z22
-	VMOVAPS     Z22, Z23
-	VPTERNLOGD  $0xf8, Z3, Z16, Z23
-	VADDPS      Z23, Z16, Z23
-	VMOVUPS     constc2dc0000AVX512<>+0(SB), Z24
-	VMAXPS      Z23, Z24, Z23
-	VMOVUPS     const41f00000AVX512<>+0(SB), Z24
-	VMINPS      Z23, Z24, Z24
-	VMOVAPS     Z1, Z25
-	VFMADD231PS Z2, Z24, Z25
-	VSUBPS      Z25, Z1, Z26
-	VFMADD231PS Z2, Z24, Z26
-	VFMADD231PS Z4, Z24, Z26
-	VMOVAPS     Z6, Z24
-	VFMADD231PS Z5, Z26, Z24
-	VFMADD213PS Z7, Z26, Z24
-	VFMADD213PS Z8, Z26, Z24
-	VFMADD213PS Z9, Z26, Z24
-	VFMADD213PS Z10, Z26, Z24
-	VFMADD213PS Z0, Z26, Z24
-	VPSLLD      $0x16, Z25, Z26
-	VANDPS      Z11, Z26, Z26
-	VPSLLD      $0x17, Z25, Z25
-	VPADDD      Z25, Z24, Z24
-	VPSUBD      Z26, Z24, Z24
-	VPSUBD      Z26, Z0, Z26
-	VADDPS      Z26, Z24, Z24
-	VDIVPS      Z24, Z23, Z23
-	VXORPS      Z24, Z24, Z24
-	VCMPPS      $0x11, constc2b7b6abAVX512<>+0(SB), Z16, K2
-	VBLENDMPS   const00800000AVX512<>+0(SB), Z24, K2, Z17
-	VMOVAPS     Z17, Z24
-	VPTERNLOGD  $0xf8, Z3, Z16, Z24
-	VFMADD231PS Z23, Z26, Z24
-	VPSUBD      Z17, Z24, Z24
-	VPSRLD      $0x01, Z22, Z22
-	VPSUBD      Z22, Z24, Z24
-	VSUBPS      Z24, Z0, Z24
+	VCMPPS      $0x11, const30800000AVX512<>+0(SB), Z20, K2
+	VBLENDMPS   const30800000AVX512<>+0(SB), Z14, K2, Z15
+	VMOVUPS     const42ae0000AVX512<>+0(SB), Z21
+	VMINPS      Z15, Z21, Z15
+	VMOVUPS     const80000000AVX512<>+0(SB), Z21
+	VSUBPS      Z15, Z21, Z15
+	VANDPS      Z9, Z15, Z21
 	VXORPS      Z22, Z22, Z22
 	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z21, K2
-	VBLENDMPS   const01000000AVX512<>+0(SB), Z22, K2, Z18
-	VMOVAPS     Z18, Z22
-	VPTERNLOGD  $0xf8, Z3, Z15, Z22
+	VBLENDMPS   const01000000AVX512<>+0(SB), Z22, K2, Z21
+	VMOVAPS     Z21, Z22
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z15, Z22
 	VADDPS      Z22, Z15, Z22
 	VMOVUPS     constc2dc0000AVX512<>+0(SB), Z23
 	VMAXPS      Z22, Z23, Z22
 	VMOVUPS     const41f00000AVX512<>+0(SB), Z23
 	VMINPS      Z22, Z23, Z23
-	VMOVAPS     Z1, Z25
+	VMOVAPS     Z1, Z24
+	VFMADD231PS Z2, Z23, Z24
+	VSUBPS      Z24, Z1, Z25
 	VFMADD231PS Z2, Z23, Z25
-	VSUBPS      Z25, Z1, Z26
-	VFMADD231PS Z2, Z23, Z26
-	VFMADD231PS Z4, Z23, Z26
-	VMOVAPS     Z6, Z23
-	VFMADD231PS Z5, Z26, Z23
-	VFMADD213PS Z7, Z26, Z23
-	VFMADD213PS Z8, Z26, Z23
-	VFMADD213PS Z9, Z26, Z23
-	VFMADD213PS Z10, Z26, Z23
-	VFMADD213PS Z0, Z26, Z23
-	VPSLLD      $0x16, Z25, Z26
-	VANDPS      Z11, Z26, Z26
-	VPSLLD      $0x17, Z25, Z25
-	VPADDD      Z25, Z23, Z23
-	VPSUBD      Z26, Z23, Z23
-	VPSUBD      Z26, Z0, Z26
-	VADDPS      Z26, Z23, Z23
+	VFMADD231PS Z12, Z23, Z25
+	VMOVAPS     Z4, Z23
+	VFMADD231PS Z3, Z25, Z23
+	VFMADD213PS Z5, Z25, Z23
+	VFMADD213PS Z6, Z25, Z23
+	VFMADD213PS Z7, Z25, Z23
+	VFMADD213PS Z8, Z25, Z23
+	VFMADD213PS Z0, Z25, Z23
+	VPSLLD      $0x16, Z24, Z25
+	VANDPS      Z13, Z25, Z25
+	VPSLLD      $0x17, Z24, Z24
+	VPADDD      Z24, Z23, Z23
+	VPSUBD      Z25, Z23, Z23
+	VPSUBD      Z25, Z0, Z25
+	VADDPS      Z25, Z23, Z23
 	VDIVPS      Z23, Z22, Z22
 	VXORPS      Z23, Z23, Z23
 	VCMPPS      $0x11, constc2b7b6abAVX512<>+0(SB), Z15, K2
-	VBLENDMPS   const00800000AVX512<>+0(SB), Z23, K2, Z19
-	VMOVAPS     Z19, Z23
-	VPTERNLOGD  $0xf8, Z3, Z15, Z23
-	VFMADD231PS Z22, Z26, Z23
-	VPSUBD      Z19, Z23, Z23
-	VPSRLD      $0x01, Z18, Z18
-	VPSUBD      Z18, Z23, Z23
-	VANDPS      Z12, Z23, Z22
-	VCVTDQ2PS   Z22, Z22
-	VPTERNLOGD  $0xf8, Z3, Z23, Z22
-	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z21, K2
-	VBLENDMPS   Z22, Z23, K2, Z22
-	VCVTDQ2PS   Z21, Z25
-	VPTERNLOGD  $0xf8, Z3, Z15, Z25
-	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z21, K2
-	VBLENDMPS   Z25, Z15, K2, Z25
-	VDIVPS      Z25, Z22, Z22
-	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z15, K2
-	VBLENDMPS   const3f000000AVX512<>+0(SB), Z22, K2, Z22
-	VMULPS      Z24, Z22, Z22
-	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z15, K2
-	VMOVAPS.Z   Z0, K2, Z15
-	VMOVUPS     const42c80000AVX512<>+0(SB), Z24
-	VCMPPS      $0x11, Z21, Z24, K2
-	VBLENDMPS   Z15, Z22, K2, Z21
-	VMOVAPS     Z23, Z22
-	VMOVAPS     Z21, Z15
+	VBLENDMPS   const00800000AVX512<>+0(SB), Z23, K2, Z16
+	VMOVAPS     Z16, Z23
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z15, Z23
+	VFMADD231PS Z22, Z25, Z23
+	VPSUBD      Z16, Z23, Z23
+	VPSRLD      $0x01, Z21, Z21
+	VPSUBD      Z21, Z23, Z23
+	VSUBPS      Z23, Z0, Z23
+	VXORPS      Z21, Z21, Z21
+	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z20, K2
+	VBLENDMPS   const01000000AVX512<>+0(SB), Z21, K2, Z17
+	VMOVAPS     Z17, Z21
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z14, Z21
+	VADDPS      Z21, Z14, Z21
+	VMOVUPS     constc2dc0000AVX512<>+0(SB), Z22
+	VMAXPS      Z21, Z22, Z21
+	VMOVUPS     const41f00000AVX512<>+0(SB), Z22
+	VMINPS      Z21, Z22, Z22
+	VMOVAPS     Z1, Z24
+	VFMADD231PS Z2, Z22, Z24
+	VSUBPS      Z24, Z1, Z25
+	VFMADD231PS Z2, Z22, Z25
+	VFMADD231PS Z12, Z22, Z25
+	VMOVAPS     Z4, Z22
+	VFMADD231PS Z3, Z25, Z22
+	VFMADD213PS Z5, Z25, Z22
+	VFMADD213PS Z6, Z25, Z22
+	VFMADD213PS Z7, Z25, Z22
+	VFMADD213PS Z8, Z25, Z22
+	VFMADD213PS Z0, Z25, Z22
+	VPSLLD      $0x16, Z24, Z25
+	VANDPS      Z13, Z25, Z25
+	VPSLLD      $0x17, Z24, Z24
+	VPADDD      Z24, Z22, Z22
+	VPSUBD      Z25, Z22, Z22
+	VPSUBD      Z25, Z0, Z25
+	VADDPS      Z25, Z22, Z22
+	VDIVPS      Z22, Z21, Z21
+	VXORPS      Z22, Z22, Z22
+	VCMPPS      $0x11, constc2b7b6abAVX512<>+0(SB), Z14, K2
+	VBLENDMPS   const00800000AVX512<>+0(SB), Z22, K2, Z18
+	VMOVAPS     Z18, Z22
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z14, Z22
+	VFMADD231PS Z21, Z25, Z22
+	VPSUBD      Z18, Z22, Z22
+	VPSRLD      $0x01, Z17, Z17
+	VPSUBD      Z17, Z22, Z22
+	VANDPS      Z9, Z22, Z21
+	VCVTDQ2PS   Z21, Z21
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z22, Z21
+	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z20, K2
+	VBLENDMPS   Z21, Z22, K2, Z21
+	VCVTDQ2PS   Z20, Z24
+	VPTERNLOGD  $0xf8, const80000000AVX512<>+0(SB), Z14, Z24
+	VCMPPS      $0x11, const01000000AVX512<>+0(SB), Z20, K2
+	VBLENDMPS   Z24, Z14, K2, Z24
+	VDIVPS      Z24, Z21, Z21
+	VCMPPS      $0x00, const00000000AVX512<>+0(SB), Z14, K2
+	VBLENDMPS   const3f000000AVX512<>+0(SB), Z21, K2, Z21
+	VMULPS      Z23, Z21, Z21
+	VCMPPS      $0x15, const00000000AVX512<>+0(SB), Z14, K2
+	VMOVAPS.Z   Z0, K2, Z14
+	VMOVUPS     const42c80000AVX512<>+0(SB), Z23
+	VCMPPS      $0x11, Z20, Z23, K2
+	VBLENDMPS   Z14, Z21, K2, Z20
+	VMOVAPS     Z22, Z21
+	VMOVAPS     Z20, Z14
 	JMP         done1
 
 DATA constc1ae0000AVX512<>+0(SB)/64, $"\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1"
@@ -63099,25 +65931,25 @@ enter:
 	JNZ          careful1
 	VMULPS       Z17, Z17, Z23
 	VMULPS       Z0, Z23, Z23
-	VRNDSCALEPS  $0x00, Z23, Z24
-	VSUBPS       Z24, Z23, Z25
-	VMOVAPS      Z3, Z26
-	VFMADD231PS  Z2, Z25, Z26
-	VFMADD213PS  Z4, Z25, Z26
-	VFMADD213PS  Z5, Z25, Z26
-	VFMADD213PS  Z6, Z25, Z26
-	VFMADD213PS  Z7, Z25, Z26
-	VFMADD213PS  Z8, Z25, Z26
+	VREDUCEPS    $0x00, Z23, Z24
+	VMOVAPS      Z3, Z25
+	VFMADD231PS  Z2, Z24, Z25
+	VFMADD213PS  Z4, Z24, Z25
+	VFMADD213PS  Z5, Z24, Z25
+	VFMADD213PS  Z6, Z24, Z25
+	VFMADD213PS  Z7, Z24, Z25
+	VFMADD213PS  Z8, Z24, Z25
+	VSUBPS       Z24, Z23, Z24
 	VCMPPS       $0x15, Z13, Z23, K2
-	VSCALEFPS.Z  Z24, Z26, K2, Z26
-	VMULPS       Z14, Z26, Z26
-	VMULPS       Z26, Z17, Z26
+	VSCALEFPS.Z  Z24, Z25, K2, Z25
+	VMULPS       Z14, Z25, Z25
+	VMULPS       Z25, Z17, Z25
 	VMULPS       Z22, Z22, Z23
 	VMOVAPS      Z23, Z24
 	VFNMADD231PS Z22, Z22, Z24
-	VMOVAPS      Z1, Z25
-	VFMADD231PS  Z0, Z23, Z25
-	VSUBPS       Z25, Z1, Z27
+	VMOVAPS      Z1, Z26
+	VFMADD231PS  Z0, Z23, Z26
+	VSUBPS       Z26, Z1, Z27
 	VFMADD231PS  Z0, Z23, Z27
 	VFMADD231PS  constb2257060AVX512<>+0(SB), Z23, Z27
 	VFNMADD231PS Z0, Z24, Z27
@@ -63128,33 +65960,33 @@ enter:
 	VFMADD213PS  Z6, Z27, Z23
 	VFMADD213PS  Z7, Z27, Z23
 	VFMADD213PS  Z8, Z27, Z23
-	VPSLLD       $0x17, Z25, Z25
-	VPADDD       Z25, Z23, Z23
+	VPSLLD       $0x17, Z26, Z26
+	VPADDD       Z26, Z23, Z23
 	VMULPS       const2f800000AVX512<>+0(SB), Z23, Z23
 	VMOVAPS      Z9, Z24
 	VFMADD231PS  Z15, Z22, Z24
 	VPSUBD       Z9, Z24, Z24
 	VPSRLD       $0x16, Z24, Z24
-	VPERMPS      Z16, Z24, Z25
-	VSUBPS       Z25, Z22, Z22
-	VPERMPS      geluT6AVX512<>+0(SB), Z24, Z25
+	VPERMPS      Z16, Z24, Z26
+	VSUBPS       Z26, Z22, Z22
+	VPERMPS      geluT6AVX512<>+0(SB), Z24, Z26
 	VPERMPS      geluT5AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z25, Z22, Z27
-	VPERMPS      geluT4AVX512<>+0(SB), Z24, Z25
-	VFMADD231PS  Z27, Z22, Z25
+	VFMADD231PS  Z26, Z22, Z27
+	VPERMPS      geluT4AVX512<>+0(SB), Z24, Z26
+	VFMADD231PS  Z27, Z22, Z26
 	VPERMPS      geluT3AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z25, Z22, Z27
-	VPERMPS      geluT2AVX512<>+0(SB), Z24, Z25
-	VFMADD231PS  Z27, Z22, Z25
+	VFMADD231PS  Z26, Z22, Z27
+	VPERMPS      geluT2AVX512<>+0(SB), Z24, Z26
+	VFMADD231PS  Z27, Z22, Z26
 	VPERMPS      geluT1AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z25, Z22, Z27
+	VFMADD231PS  Z26, Z22, Z27
 	VPERMPS      geluT0AVX512<>+0(SB), Z24, Z24
 	VFMADD231PS  Z27, Z22, Z24
 	VXORPS       Z22, Z22, Z22
 	VMAXPS       Z17, Z22, Z22
 	VFNMADD231PS Z23, Z24, Z22
 	VDIVPS       Z17, Z22, Z17
-	VADDPS       Z26, Z17, Z17
+	VADDPS       Z25, Z17, Z17
 	VMOVAPS      Z22, Z22
 	VMOVAPS      Z17, Z17
 
@@ -63184,19 +66016,19 @@ careful1:
 	VMINPS       Z18, Z23, Z18
 	VMULPS       Z18, Z18, Z23
 	VMULPS       Z0, Z23, Z23
-	VRNDSCALEPS  $0x00, Z23, Z24
-	VSUBPS       Z24, Z23, Z25
-	VMOVAPS      Z3, Z26
-	VFMADD231PS  Z2, Z25, Z26
-	VFMADD213PS  Z4, Z25, Z26
-	VFMADD213PS  Z5, Z25, Z26
-	VFMADD213PS  Z6, Z25, Z26
-	VFMADD213PS  Z7, Z25, Z26
-	VFMADD213PS  Z8, Z25, Z26
+	VREDUCEPS    $0x00, Z23, Z24
+	VMOVAPS      Z3, Z25
+	VFMADD231PS  Z2, Z24, Z25
+	VFMADD213PS  Z4, Z24, Z25
+	VFMADD213PS  Z5, Z24, Z25
+	VFMADD213PS  Z6, Z24, Z25
+	VFMADD213PS  Z7, Z24, Z25
+	VFMADD213PS  Z8, Z24, Z25
+	VSUBPS       Z24, Z23, Z24
 	VCMPPS       $0x15, Z13, Z23, K2
-	VSCALEFPS.Z  Z24, Z26, K2, Z26
-	VMULPS       Z14, Z26, Z26
-	VMULPS       Z26, Z18, Z18
+	VSCALEFPS.Z  Z24, Z25, K2, Z25
+	VMULPS       Z14, Z25, Z25
+	VMULPS       Z25, Z18, Z18
 	VANDPS       const80000000AVX512<>+0(SB), Z17, Z23
 	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z22, K2
 	VBLENDMPS    Z23, Z18, K2, Z23
@@ -63316,17 +66148,17 @@ TEXT ·geluTanhBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS constc0135760AVX512<>+0(SB), Z1
 	VMOVUPS const4b400000AVX512<>+0(SB), Z2
 	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z3
-	VMOVUPS const80000000AVX512<>+0(SB), Z4
-	VMOVUPS const310a8d56AVX512<>+0(SB), Z5
-	VMOVUPS constb486f39dAVX512<>+0(SB), Z6
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
-	VMOVUPS const3f317218AVX512<>+0(SB), Z12
-	VMOVUPS constff800000AVX512<>+0(SB), Z13
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z14
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z4
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z6
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z8
+	VMOVUPS const3f317218AVX512<>+0(SB), Z9
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z10
+	VMOVUPS const54800000AVX512<>+0(SB), Z11
+	VMOVUPS const959f0000AVX512<>+0(SB), Z12
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z13
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z14
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -63353,82 +66185,62 @@ lanes1:
 	VMOVUPS (DI)(AX*1), Z20
 
 enter:
-	VANDPS       Z14, Z15, Z21
-	VPADDD       const54800000AVX512<>+0(SB), Z21, Z22
-	VPCMPD       $0x06, const959f0000AVX512<>+0(SB), Z22, K2
+	VANDPS       Z10, Z15, Z21
+	VPADDD       Z11, Z21, Z22
+	VPCMPD       $0x06, Z12, Z22, K2
 	KMOVW        K2, R8
 	TESTL        R8, R8
 	JNZ          careful1
-	VSUBPS       Z15, Z4, Z21
-	VMULPS       Z21, Z21, Z22
-	VMOVAPS      Z22, Z23
-	VFNMADD231PS Z21, Z21, Z23
-	VMOVAPS      Z1, Z24
-	VFMADD231PS  Z3, Z22, Z24
-	VSUBPS       Z24, Z1, Z25
-	VFMADD231PS  Z3, Z22, Z25
-	VFMADD231PS  Z5, Z22, Z25
-	VFNMADD231PS Z3, Z23, Z25
-	VADDPS       Z6, Z25, Z25
-	VMOVAPS      Z2, Z22
-	VFMADD231PS  Z24, Z21, Z22
-	VSUBPS       Z22, Z2, Z23
-	VFMADD231PS  Z24, Z21, Z23
-	VFMADD231PS  Z25, Z21, Z23
-	VMOVAPS      Z8, Z24
-	VFMADD231PS  Z7, Z23, Z24
-	VFMADD213PS  Z9, Z23, Z24
-	VFMADD213PS  Z10, Z23, Z24
-	VFMADD213PS  Z11, Z23, Z24
-	VFMADD213PS  Z12, Z23, Z24
-	VFMADD213PS  Z0, Z23, Z24
-	VPSLLD       $0x16, Z22, Z23
-	VANDPS       Z13, Z23, Z23
-	VPSLLD       $0x17, Z22, Z22
-	VPADDD       Z22, Z24, Z24
-	VPSUBD       Z23, Z24, Z24
-	VPSUBD       Z23, Z0, Z23
-	VADDPS       Z23, Z24, Z24
-	VDIVPS       Z24, Z21, Z21
-	VMULPS       Z23, Z21, Z21
-	VMULPS       Z15, Z15, Z22
-	VMULPS       const3e5b33b6AVX512<>+0(SB), Z22, Z22
-	VADDPS       const3fcc422aAVX512<>+0(SB), Z22, Z22
-	VMULPS       Z22, Z21, Z21
-	VSUBPS       Z21, Z0, Z21
-	VMULPS       Z15, Z15, Z22
-	VMOVAPS      Z22, Z23
-	VFNMADD231PS Z15, Z15, Z23
-	VMOVAPS      Z1, Z24
-	VFMADD231PS  Z3, Z22, Z24
-	VSUBPS       Z24, Z1, Z25
-	VFMADD231PS  Z3, Z22, Z25
-	VFMADD231PS  Z5, Z22, Z25
-	VFNMADD231PS Z3, Z23, Z25
-	VADDPS       Z6, Z25, Z25
-	VMOVAPS      Z2, Z22
+	VMULPS       Z15, Z15, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD231PS Z15, Z15, Z22
+	VMOVAPS      Z1, Z23
+	VFMADD231PS  Z3, Z21, Z23
+	VSUBPS       Z23, Z1, Z24
+	VFMADD231PS  Z3, Z21, Z24
+	VFMADD231PS  Z13, Z21, Z24
+	VFNMADD231PS Z3, Z22, Z24
+	VADDPS       Z14, Z24, Z24
+	VMOVAPS      Z2, Z21
+	VFMADD231PS  Z23, Z15, Z21
+	VSUBPS       Z21, Z2, Z22
+	VFMADD231PS  Z23, Z15, Z22
 	VFMADD231PS  Z24, Z15, Z22
-	VSUBPS       Z22, Z2, Z23
-	VFMADD231PS  Z24, Z15, Z23
-	VFMADD231PS  Z25, Z15, Z23
-	VMOVAPS      Z8, Z24
-	VFMADD231PS  Z7, Z23, Z24
-	VFMADD213PS  Z9, Z23, Z24
-	VFMADD213PS  Z10, Z23, Z24
-	VFMADD213PS  Z11, Z23, Z24
-	VFMADD213PS  Z12, Z23, Z24
-	VFMADD213PS  Z0, Z23, Z24
-	VPSLLD       $0x16, Z22, Z23
-	VANDPS       Z13, Z23, Z23
-	VPSLLD       $0x17, Z22, Z22
-	VPADDD       Z22, Z24, Z24
-	VPSUBD       Z23, Z24, Z24
+	VPSLLD       $0x16, Z21, Z23
+	VANDPS       constff800000AVX512<>+0(SB), Z23, Z23
+	VPSLLD       $0x17, Z21, Z21
+	VPSUBD       Z21, Z23, Z21
+	VMOVAPS      Z5, Z24
+	VFMADD231PS  Z4, Z22, Z24
+	VFMADD213PS  Z6, Z22, Z24
+	VFMADD213PS  Z7, Z22, Z24
+	VFMADD213PS  Z8, Z22, Z24
+	VFMADD213PS  Z9, Z22, Z24
+	VFMADD213PS  Z0, Z22, Z24
+	VPSUBD       Z21, Z24, Z24
+	VMOVAPS      Z5, Z25
+	VFNMADD231PS Z4, Z22, Z25
+	VFNMADD213PS Z6, Z22, Z25
+	VFNMADD213PS Z7, Z22, Z25
+	VFNMADD213PS Z8, Z22, Z25
+	VFNMADD213PS Z9, Z22, Z25
+	VFNMADD213PS Z0, Z22, Z25
+	VPSUBD       Z23, Z25, Z25
 	VPSUBD       Z23, Z0, Z23
+	VPSUBD       Z21, Z0, Z21
+	VADDPS       Z21, Z25, Z25
+	VDIVPS       Z25, Z15, Z25
+	VMULPS       Z21, Z25, Z25
+	VMULPS       Z15, Z15, Z21
+	VMULPS       const3e5b33b6AVX512<>+0(SB), Z21, Z21
+	VADDPS       const3fcc422aAVX512<>+0(SB), Z21, Z21
+	VMULPS       Z21, Z25, Z25
+	VADDPS       Z0, Z25, Z25
 	VADDPS       Z23, Z24, Z24
 	VDIVPS       Z24, Z15, Z24
 	VMULPS       Z23, Z24, Z24
 	VDIVPS       Z15, Z24, Z15
-	VMULPS       Z21, Z15, Z15
+	VMULPS       Z25, Z15, Z15
 	VMOVAPS      Z24, Z22
 	VMOVAPS      Z15, Z15
 
@@ -63456,45 +66268,46 @@ careful1:
 	VBLENDMPS    const30800000AVX512<>+0(SB), Z15, K2, Z16
 	VMOVUPS      const411f0000AVX512<>+0(SB), Z22
 	VMINPS       Z16, Z22, Z16
-	VSUBPS       Z16, Z4, Z22
-	VANDPS       Z14, Z22, Z23
+	VMOVUPS      const80000000AVX512<>+0(SB), Z22
+	VSUBPS       Z16, Z22, Z22
+	VANDPS       Z10, Z22, Z23
 	VXORPS       Z24, Z24, Z24
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z23, K2
 	VBLENDMPS    const01000000AVX512<>+0(SB), Z24, K2, Z23
 	VMOVAPS      Z23, Z24
-	VPTERNLOGD   $0xf8, Z4, Z22, Z24
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z22, Z24
 	VADDPS       Z24, Z22, Z24
 	VMOVUPS      constc12e6666AVX512<>+0(SB), Z25
 	VMAXPS       Z24, Z25, Z24
 	VMOVUPS      const40c00000AVX512<>+0(SB), Z25
 	VMINPS       Z24, Z25, Z25
-	VANDPS       Z14, Z25, Z26
+	VANDPS       Z10, Z25, Z26
 	VMOVUPS      const30800000AVX512<>+0(SB), Z27
 	VMAXPS       Z26, Z27, Z26
-	VMOVAPS      Z4, Z27
+	VMOVUPS      const80000000AVX512<>+0(SB), Z27
 	VFMADD231PS  Z26, Z26, Z27
 	VFNMADD213PS Z27, Z26, Z26
 	VMOVAPS      Z1, Z28
 	VFMADD231PS  Z3, Z27, Z28
 	VSUBPS       Z28, Z1, Z29
 	VFMADD231PS  Z3, Z27, Z29
-	VFMADD231PS  Z5, Z27, Z29
+	VFMADD231PS  Z13, Z27, Z29
 	VFNMADD231PS Z3, Z26, Z29
-	VADDPS       Z6, Z29, Z29
+	VADDPS       Z14, Z29, Z29
 	VMOVAPS      Z2, Z26
 	VFMADD231PS  Z28, Z25, Z26
 	VSUBPS       Z26, Z2, Z27
 	VFMADD231PS  Z28, Z25, Z27
 	VFMADD231PS  Z29, Z25, Z27
-	VMOVAPS      Z8, Z25
-	VFMADD231PS  Z7, Z27, Z25
+	VMOVAPS      Z5, Z25
+	VFMADD231PS  Z4, Z27, Z25
+	VFMADD213PS  Z6, Z27, Z25
+	VFMADD213PS  Z7, Z27, Z25
+	VFMADD213PS  Z8, Z27, Z25
 	VFMADD213PS  Z9, Z27, Z25
-	VFMADD213PS  Z10, Z27, Z25
-	VFMADD213PS  Z11, Z27, Z25
-	VFMADD213PS  Z12, Z27, Z25
 	VFMADD213PS  Z0, Z27, Z25
 	VPSLLD       $0x16, Z26, Z27
-	VANDPS       Z13, Z27, Z27
+	VANDPS       constff800000AVX512<>+0(SB), Z27, Z27
 	VPSLLD       $0x17, Z26, Z26
 	VPADDD       Z26, Z25, Z25
 	VPSUBD       Z27, Z25, Z25
@@ -63505,7 +66318,7 @@ careful1:
 	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z22, K2
 	VBLENDMPS    const00800000AVX512<>+0(SB), Z25, K2, Z17
 	VMOVAPS      Z17, Z25
-	VPTERNLOGD   $0xf8, Z4, Z22, Z25
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z22, Z25
 	VFMADD231PS  Z24, Z27, Z25
 	VPSUBD       Z17, Z25, Z25
 	VPSRLD       $0x01, Z23, Z23
@@ -63519,39 +66332,39 @@ careful1:
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z21, K2
 	VBLENDMPS    const01000000AVX512<>+0(SB), Z22, K2, Z18
 	VMOVAPS      Z18, Z22
-	VPTERNLOGD   $0xf8, Z4, Z15, Z22
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z15, Z22
 	VADDPS       Z22, Z15, Z22
 	VMOVUPS      constc12e6666AVX512<>+0(SB), Z23
 	VMAXPS       Z22, Z23, Z22
 	VMOVUPS      const40c00000AVX512<>+0(SB), Z23
 	VMINPS       Z22, Z23, Z23
-	VANDPS       Z14, Z23, Z24
+	VANDPS       Z10, Z23, Z24
 	VMOVUPS      const30800000AVX512<>+0(SB), Z26
 	VMAXPS       Z24, Z26, Z24
-	VMOVAPS      Z4, Z26
+	VMOVUPS      const80000000AVX512<>+0(SB), Z26
 	VFMADD231PS  Z24, Z24, Z26
 	VFNMADD213PS Z26, Z24, Z24
 	VMOVAPS      Z1, Z27
 	VFMADD231PS  Z3, Z26, Z27
 	VSUBPS       Z27, Z1, Z28
 	VFMADD231PS  Z3, Z26, Z28
-	VFMADD231PS  Z5, Z26, Z28
+	VFMADD231PS  Z13, Z26, Z28
 	VFNMADD231PS Z3, Z24, Z28
-	VADDPS       Z6, Z28, Z28
+	VADDPS       Z14, Z28, Z28
 	VMOVAPS      Z2, Z24
 	VFMADD231PS  Z27, Z23, Z24
 	VSUBPS       Z24, Z2, Z26
 	VFMADD231PS  Z27, Z23, Z26
 	VFMADD231PS  Z28, Z23, Z26
-	VMOVAPS      Z8, Z23
-	VFMADD231PS  Z7, Z26, Z23
+	VMOVAPS      Z5, Z23
+	VFMADD231PS  Z4, Z26, Z23
+	VFMADD213PS  Z6, Z26, Z23
+	VFMADD213PS  Z7, Z26, Z23
+	VFMADD213PS  Z8, Z26, Z23
 	VFMADD213PS  Z9, Z26, Z23
-	VFMADD213PS  Z10, Z26, Z23
-	VFMADD213PS  Z11, Z26, Z23
-	VFMADD213PS  Z12, Z26, Z23
 	VFMADD213PS  Z0, Z26, Z23
 	VPSLLD       $0x16, Z24, Z26
-	VANDPS       Z13, Z26, Z26
+	VANDPS       constff800000AVX512<>+0(SB), Z26, Z26
 	VPSLLD       $0x17, Z24, Z24
 	VPADDD       Z24, Z23, Z23
 	VPSUBD       Z26, Z23, Z23
@@ -63562,18 +66375,18 @@ careful1:
 	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z15, K2
 	VBLENDMPS    const00800000AVX512<>+0(SB), Z23, K2, Z19
 	VMOVAPS      Z19, Z23
-	VPTERNLOGD   $0xf8, Z4, Z15, Z23
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z15, Z23
 	VFMADD231PS  Z22, Z26, Z23
 	VPSUBD       Z19, Z23, Z23
 	VPSRLD       $0x01, Z18, Z18
 	VPSUBD       Z18, Z23, Z23
-	VANDPS       Z14, Z23, Z22
+	VANDPS       Z10, Z23, Z22
 	VCVTDQ2PS    Z22, Z22
-	VPTERNLOGD   $0xf8, Z4, Z23, Z22
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z23, Z22
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z21, K2
 	VBLENDMPS    Z22, Z23, K2, Z22
 	VCVTDQ2PS    Z21, Z24
-	VPTERNLOGD   $0xf8, Z4, Z15, Z24
+	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z15, Z24
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z21, K2
 	VBLENDMPS    Z24, Z15, K2, Z24
 	VDIVPS       Z24, Z22, Z22
@@ -64119,6 +66932,8 @@ columns:
 	ADDQ      AX, DX
 	MOVQ      ld+24(FP), BX
 	SHLQ      $0x02, BX
+	CMPQ      CX, $0x00000040
+	JGE       lanes4
 	CMPQ      CX, $0x00000020
 	JGE       lanes2
 	MOVQ      max_base+40(FP), SI
@@ -64134,19 +66949,19 @@ columns:
 lanes1row:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z9, Z11, Z11
-	VRNDSCALEPS $0x00, Z11, Z12
-	VSUBPS      Z12, Z11, Z13
-	VMOVAPS     Z1, Z14
-	VFMADD231PS Z0, Z13, Z14
-	VFMADD213PS Z2, Z13, Z14
-	VFMADD213PS Z3, Z13, Z14
-	VFMADD213PS Z4, Z13, Z14
-	VFMADD213PS Z5, Z13, Z14
-	VFMADD213PS Z6, Z13, Z14
+	VREDUCEPS   $0x00, Z11, Z12
+	VMOVAPS     Z1, Z13
+	VFMADD231PS Z0, Z12, Z13
+	VFMADD213PS Z2, Z12, Z13
+	VFMADD213PS Z3, Z12, Z13
+	VFMADD213PS Z4, Z12, Z13
+	VFMADD213PS Z5, Z12, Z13
+	VFMADD213PS Z6, Z12, Z13
+	VSUBPS      Z12, Z11, Z12
 	VCMPPS      $0x15, Z7, Z11, K1
-	VSCALEFPS.Z Z12, Z14, K1, Z14
-	VMOVUPS     Z14, (DX)
-	VADDPS      Z14, Z10, Z10
+	VSCALEFPS.Z Z12, Z13, K1, Z13
+	VMOVUPS     Z13, (DX)
+	VADDPS      Z13, Z10, Z10
 	ADDQ        BX, DX
 	DECQ        SI
 	JNZ         lanes1row
@@ -64156,6 +66971,110 @@ lanes1rows:
 	VMOVUPS Z10, (DX)(AX*1)
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
+	JMP     columns
+
+lanes4:
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z9
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   64(SI)(AX*1), Z10
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   128(SI)(AX*1), Z11
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   192(SI)(AX*1), Z12
+	VCMPPS    $0x04, Z8, Z9, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VCMPPS    $0x04, Z8, Z10, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, Z8, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VCMPPS    $0x04, Z8, Z12, K1
+	VMOVAPS.Z Z12, K1, Z12
+	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes4rows
+	PCALIGN   $0x40
+
+lanes4row:
+	VMOVUPS     (DX), Z17
+	VMOVUPS     64(DX), Z18
+	VMOVUPS     128(DX), Z19
+	VMOVUPS     192(DX), Z20
+	VSUBPS      Z9, Z17, Z17
+	VSUBPS      Z10, Z18, Z18
+	VSUBPS      Z11, Z19, Z19
+	VSUBPS      Z12, Z20, Z20
+	VREDUCEPS   $0x00, Z17, Z21
+	VREDUCEPS   $0x00, Z18, Z22
+	VREDUCEPS   $0x00, Z19, Z23
+	VREDUCEPS   $0x00, Z20, Z24
+	VMOVAPS     Z1, Z25
+	VFMADD231PS Z0, Z21, Z25
+	VMOVAPS     Z1, Z26
+	VFMADD231PS Z0, Z22, Z26
+	VMOVAPS     Z1, Z27
+	VFMADD231PS Z0, Z23, Z27
+	VMOVAPS     Z1, Z28
+	VFMADD231PS Z0, Z24, Z28
+	VFMADD213PS Z2, Z21, Z25
+	VFMADD213PS Z2, Z22, Z26
+	VFMADD213PS Z2, Z23, Z27
+	VFMADD213PS Z2, Z24, Z28
+	VFMADD213PS Z3, Z21, Z25
+	VFMADD213PS Z3, Z22, Z26
+	VFMADD213PS Z3, Z23, Z27
+	VFMADD213PS Z3, Z24, Z28
+	VFMADD213PS Z4, Z21, Z25
+	VFMADD213PS Z4, Z22, Z26
+	VFMADD213PS Z4, Z23, Z27
+	VFMADD213PS Z4, Z24, Z28
+	VFMADD213PS Z5, Z21, Z25
+	VFMADD213PS Z5, Z22, Z26
+	VFMADD213PS Z5, Z23, Z27
+	VFMADD213PS Z5, Z24, Z28
+	VFMADD213PS Z6, Z21, Z25
+	VFMADD213PS Z6, Z22, Z26
+	VFMADD213PS Z6, Z23, Z27
+	VFMADD213PS Z6, Z24, Z28
+	VSUBPS      Z21, Z17, Z21
+	VSUBPS      Z22, Z18, Z22
+	VSUBPS      Z23, Z19, Z23
+	VSUBPS      Z24, Z20, Z24
+	VCMPPS      $0x15, Z7, Z17, K1
+	VSCALEFPS.Z Z21, Z25, K1, Z25
+	VCMPPS      $0x15, Z7, Z18, K1
+	VSCALEFPS.Z Z22, Z26, K1, Z26
+	VCMPPS      $0x15, Z7, Z19, K1
+	VSCALEFPS.Z Z23, Z27, K1, Z27
+	VCMPPS      $0x15, Z7, Z20, K1
+	VSCALEFPS.Z Z24, Z28, K1, Z28
+	VMOVUPS     Z25, (DX)
+	VMOVUPS     Z26, 64(DX)
+	VMOVUPS     Z27, 128(DX)
+	VMOVUPS     Z28, 192(DX)
+	VADDPS      Z25, Z13, Z13
+	VADDPS      Z26, Z14, Z14
+	VADDPS      Z27, Z15, Z15
+	VADDPS      Z28, Z16, Z16
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes4row
+
+lanes4rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z13, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z14, 64(DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z15, 128(DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z16, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
 	JMP     columns
 
 lanes2:
@@ -64179,32 +67098,32 @@ lanes2row:
 	VMOVUPS     64(DX), Z14
 	VSUBPS      Z9, Z13, Z13
 	VSUBPS      Z10, Z14, Z14
-	VRNDSCALEPS $0x00, Z13, Z15
-	VRNDSCALEPS $0x00, Z14, Z16
-	VSUBPS      Z15, Z13, Z17
-	VSUBPS      Z16, Z14, Z18
-	VMOVAPS     Z1, Z19
-	VFMADD231PS Z0, Z17, Z19
-	VMOVAPS     Z1, Z20
-	VFMADD231PS Z0, Z18, Z20
-	VFMADD213PS Z2, Z17, Z19
-	VFMADD213PS Z2, Z18, Z20
-	VFMADD213PS Z3, Z17, Z19
-	VFMADD213PS Z3, Z18, Z20
-	VFMADD213PS Z4, Z17, Z19
-	VFMADD213PS Z4, Z18, Z20
-	VFMADD213PS Z5, Z17, Z19
-	VFMADD213PS Z5, Z18, Z20
-	VFMADD213PS Z6, Z17, Z19
-	VFMADD213PS Z6, Z18, Z20
+	VREDUCEPS   $0x00, Z13, Z15
+	VREDUCEPS   $0x00, Z14, Z16
+	VMOVAPS     Z1, Z17
+	VFMADD231PS Z0, Z15, Z17
+	VMOVAPS     Z1, Z18
+	VFMADD231PS Z0, Z16, Z18
+	VFMADD213PS Z2, Z15, Z17
+	VFMADD213PS Z2, Z16, Z18
+	VFMADD213PS Z3, Z15, Z17
+	VFMADD213PS Z3, Z16, Z18
+	VFMADD213PS Z4, Z15, Z17
+	VFMADD213PS Z4, Z16, Z18
+	VFMADD213PS Z5, Z15, Z17
+	VFMADD213PS Z5, Z16, Z18
+	VFMADD213PS Z6, Z15, Z17
+	VFMADD213PS Z6, Z16, Z18
+	VSUBPS      Z15, Z13, Z15
+	VSUBPS      Z16, Z14, Z16
 	VCMPPS      $0x15, Z7, Z13, K1
-	VSCALEFPS.Z Z15, Z19, K1, Z19
+	VSCALEFPS.Z Z15, Z17, K1, Z17
 	VCMPPS      $0x15, Z7, Z14, K1
-	VSCALEFPS.Z Z16, Z20, K1, Z20
-	VMOVUPS     Z19, (DX)
-	VMOVUPS     Z20, 64(DX)
-	VADDPS      Z19, Z11, Z11
-	VADDPS      Z20, Z12, Z12
+	VSCALEFPS.Z Z16, Z18, K1, Z18
+	VMOVUPS     Z17, (DX)
+	VMOVUPS     Z18, 64(DX)
+	VADDPS      Z17, Z11, Z11
+	VADDPS      Z18, Z12, Z12
 	ADDQ        BX, DX
 	DECQ        SI
 	JNZ         lanes2row
@@ -64227,16 +67146,17 @@ end:
 TEXT ·softmaxBF16AVX512(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    max_len+48(FP), CX
-	VMOVUPS const47c00000AVX512<>+0(SB), Z0
-	VMOVUPS constff800000AVX512<>+0(SB), Z1
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z2
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z3
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z5
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z6
-	VMOVUPS const3f317218AVX512<>+0(SB), Z7
-	VMOVUPS const3f800000AVX512<>+0(SB), Z8
-	VMOVUPS constc26002e3AVX512<>+0(SB), Z9
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z0
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z1
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z4
+	VMOVUPS const3f317218AVX512<>+0(SB), Z5
+	VMOVUPS const3f800000AVX512<>+0(SB), Z6
+	VMOVUPS constc26002e3AVX512<>+0(SB), Z7
+	VMOVUPS const47800000AVX512<>+0(SB), Z8
+	VMOVUPS constc77fff00AVX512<>+0(SB), Z9
+	VMOVUPS constff800000AVX512<>+0(SB), Z10
 	XORQ    AX, AX
 
 columns:
@@ -64246,110 +67166,221 @@ columns:
 	ADDQ      AX, DX
 	MOVQ      ld+24(FP), BX
 	SHLQ      $0x02, BX
+	CMPQ      CX, $0x00000040
+	JGE       lanes4
 	CMPQ      CX, $0x00000020
 	JGE       lanes2
 	MOVQ      max_base+40(FP), SI
-	VMOVUPS   (SI)(AX*1), Z10
-	VCMPPS    $0x04, Z1, Z10, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VXORPS    Z11, Z11, Z11
+	VMOVUPS   (SI)(AX*1), Z11
+	VCMPPS    $0x04, Z10, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VXORPS    Z12, Z12, Z12
 	MOVQ      n+32(FP), SI
 	TESTQ     SI, SI
 	JZ        lanes1rows
 	PCALIGN   $0x40
 
 lanes1row:
-	VMOVUPS      (DX), Z12
-	VSUBPS       Z10, Z12, Z12
-	VRNDSCALEPS  $0x00, Z12, Z13
-	VSUBPS       Z13, Z12, Z14
-	VMOVAPS      Z3, Z15
-	VFMADD231PS  Z2, Z14, Z15
-	VFMADD213PS  Z4, Z14, Z15
-	VFMADD213PS  Z5, Z14, Z15
-	VFMADD213PS  Z6, Z14, Z15
-	VFMADD213PS  Z7, Z14, Z15
-	VFMADD213PS  Z8, Z14, Z15
-	VCMPPS       $0x15, Z9, Z12, K1
-	VSCALEFPS.Z  Z13, Z15, K1, Z15
-	VANDPS       Z1, Z15, Z12
-	VFMADD231PS  Z0, Z12, Z15
-	VFNMADD231PS Z0, Z12, Z15
-	VMOVUPS      Z15, (DX)
-	VADDPS       Z15, Z11, Z11
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes1row
+	VMOVUPS     (DX), Z13
+	VSUBPS      Z11, Z13, Z13
+	VREDUCEPS   $0x00, Z13, Z14
+	VMOVAPS     Z1, Z15
+	VFMADD231PS Z0, Z14, Z15
+	VFMADD213PS Z2, Z14, Z15
+	VFMADD213PS Z3, Z14, Z15
+	VFMADD213PS Z4, Z14, Z15
+	VFMADD213PS Z5, Z14, Z15
+	VFMADD213PS Z6, Z14, Z15
+	VSUBPS      Z14, Z13, Z14
+	VCMPPS      $0x15, Z7, Z13, K1
+	VSCALEFPS.Z Z14, Z15, K1, Z15
+	VMULPS      Z9, Z15, Z13
+	VFMADD231PS Z8, Z15, Z13
+	VMOVUPS     Z13, (DX)
+	VADDPS      Z13, Z12, Z12
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes1row
 
 lanes1rows:
 	MOVQ    sum_base+64(FP), DX
-	VMOVUPS Z11, (DX)(AX*1)
+	VMOVUPS Z12, (DX)(AX*1)
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
 	JMP     columns
 
+lanes4:
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   (SI)(AX*1), Z11
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   64(SI)(AX*1), Z12
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   128(SI)(AX*1), Z13
+	MOVQ      max_base+40(FP), SI
+	VMOVUPS   192(SI)(AX*1), Z14
+	VCMPPS    $0x04, Z10, Z11, K1
+	VMOVAPS.Z Z11, K1, Z11
+	VCMPPS    $0x04, Z10, Z12, K1
+	VMOVAPS.Z Z12, K1, Z12
+	VCMPPS    $0x04, Z10, Z13, K1
+	VMOVAPS.Z Z13, K1, Z13
+	VCMPPS    $0x04, Z10, Z14, K1
+	VMOVAPS.Z Z14, K1, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	VXORPS    Z17, Z17, Z17
+	VXORPS    Z18, Z18, Z18
+	MOVQ      n+32(FP), SI
+	TESTQ     SI, SI
+	JZ        lanes4rows
+	PCALIGN   $0x40
+
+lanes4row:
+	VMOVUPS     (DX), Z19
+	VMOVUPS     64(DX), Z20
+	VMOVUPS     128(DX), Z21
+	VMOVUPS     192(DX), Z22
+	VSUBPS      Z11, Z19, Z19
+	VSUBPS      Z12, Z20, Z20
+	VSUBPS      Z13, Z21, Z21
+	VSUBPS      Z14, Z22, Z22
+	VREDUCEPS   $0x00, Z19, Z23
+	VREDUCEPS   $0x00, Z20, Z24
+	VREDUCEPS   $0x00, Z21, Z25
+	VREDUCEPS   $0x00, Z22, Z26
+	VMOVAPS     Z1, Z27
+	VFMADD231PS Z0, Z23, Z27
+	VMOVAPS     Z1, Z28
+	VFMADD231PS Z0, Z24, Z28
+	VMOVAPS     Z1, Z29
+	VFMADD231PS Z0, Z25, Z29
+	VMOVAPS     Z1, Z30
+	VFMADD231PS Z0, Z26, Z30
+	VFMADD213PS Z2, Z23, Z27
+	VFMADD213PS Z2, Z24, Z28
+	VFMADD213PS Z2, Z25, Z29
+	VFMADD213PS Z2, Z26, Z30
+	VFMADD213PS Z3, Z23, Z27
+	VFMADD213PS Z3, Z24, Z28
+	VFMADD213PS Z3, Z25, Z29
+	VFMADD213PS Z3, Z26, Z30
+	VFMADD213PS Z4, Z23, Z27
+	VFMADD213PS Z4, Z24, Z28
+	VFMADD213PS Z4, Z25, Z29
+	VFMADD213PS Z4, Z26, Z30
+	VFMADD213PS Z5, Z23, Z27
+	VFMADD213PS Z5, Z24, Z28
+	VFMADD213PS Z5, Z25, Z29
+	VFMADD213PS Z5, Z26, Z30
+	VFMADD213PS Z6, Z23, Z27
+	VFMADD213PS Z6, Z24, Z28
+	VFMADD213PS Z6, Z25, Z29
+	VFMADD213PS Z6, Z26, Z30
+	VSUBPS      Z23, Z19, Z23
+	VSUBPS      Z24, Z20, Z24
+	VSUBPS      Z25, Z21, Z25
+	VSUBPS      Z26, Z22, Z26
+	VCMPPS      $0x15, Z7, Z19, K1
+	VSCALEFPS.Z Z23, Z27, K1, Z27
+	VCMPPS      $0x15, Z7, Z20, K1
+	VSCALEFPS.Z Z24, Z28, K1, Z28
+	VCMPPS      $0x15, Z7, Z21, K1
+	VSCALEFPS.Z Z25, Z29, K1, Z29
+	VCMPPS      $0x15, Z7, Z22, K1
+	VSCALEFPS.Z Z26, Z30, K1, Z30
+	VMULPS      Z9, Z27, Z19
+	VMULPS      Z9, Z28, Z20
+	VMULPS      Z9, Z29, Z21
+	VMULPS      Z9, Z30, Z22
+	VFMADD231PS Z8, Z27, Z19
+	VFMADD231PS Z8, Z28, Z20
+	VFMADD231PS Z8, Z29, Z21
+	VFMADD231PS Z8, Z30, Z22
+	VMOVUPS     Z19, (DX)
+	VMOVUPS     Z20, 64(DX)
+	VMOVUPS     Z21, 128(DX)
+	VMOVUPS     Z22, 192(DX)
+	VADDPS      Z19, Z15, Z15
+	VADDPS      Z20, Z16, Z16
+	VADDPS      Z21, Z17, Z17
+	VADDPS      Z22, Z18, Z18
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes4row
+
+lanes4rows:
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z15, (DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z16, 64(DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z17, 128(DX)(AX*1)
+	MOVQ    sum_base+64(FP), DX
+	VMOVUPS Z18, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JMP     columns
+
 lanes2:
 	MOVQ      max_base+40(FP), SI
-	VMOVUPS   (SI)(AX*1), Z10
+	VMOVUPS   (SI)(AX*1), Z11
 	MOVQ      max_base+40(FP), SI
-	VMOVUPS   64(SI)(AX*1), Z11
-	VCMPPS    $0x04, Z1, Z10, K1
-	VMOVAPS.Z Z10, K1, Z10
-	VCMPPS    $0x04, Z1, Z11, K1
+	VMOVUPS   64(SI)(AX*1), Z12
+	VCMPPS    $0x04, Z10, Z11, K1
 	VMOVAPS.Z Z11, K1, Z11
-	VXORPS    Z12, Z12, Z12
+	VCMPPS    $0x04, Z10, Z12, K1
+	VMOVAPS.Z Z12, K1, Z12
 	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
 	MOVQ      n+32(FP), SI
 	TESTQ     SI, SI
 	JZ        lanes2rows
 	PCALIGN   $0x40
 
 lanes2row:
-	VMOVUPS      (DX), Z14
-	VMOVUPS      64(DX), Z15
-	VSUBPS       Z10, Z14, Z14
-	VSUBPS       Z11, Z15, Z15
-	VRNDSCALEPS  $0x00, Z14, Z16
-	VRNDSCALEPS  $0x00, Z15, Z17
-	VSUBPS       Z16, Z14, Z18
-	VSUBPS       Z17, Z15, Z19
-	VMOVAPS      Z3, Z20
-	VFMADD231PS  Z2, Z18, Z20
-	VMOVAPS      Z3, Z21
-	VFMADD231PS  Z2, Z19, Z21
-	VFMADD213PS  Z4, Z18, Z20
-	VFMADD213PS  Z4, Z19, Z21
-	VFMADD213PS  Z5, Z18, Z20
-	VFMADD213PS  Z5, Z19, Z21
-	VFMADD213PS  Z6, Z18, Z20
-	VFMADD213PS  Z6, Z19, Z21
-	VFMADD213PS  Z7, Z18, Z20
-	VFMADD213PS  Z7, Z19, Z21
-	VFMADD213PS  Z8, Z18, Z20
-	VFMADD213PS  Z8, Z19, Z21
-	VCMPPS       $0x15, Z9, Z14, K1
-	VSCALEFPS.Z  Z16, Z20, K1, Z20
-	VCMPPS       $0x15, Z9, Z15, K1
-	VSCALEFPS.Z  Z17, Z21, K1, Z21
-	VANDPS       Z1, Z20, Z14
-	VANDPS       Z1, Z21, Z15
-	VFMADD231PS  Z0, Z14, Z20
-	VFMADD231PS  Z0, Z15, Z21
-	VFNMADD231PS Z0, Z14, Z20
-	VFNMADD231PS Z0, Z15, Z21
-	VMOVUPS      Z20, (DX)
-	VMOVUPS      Z21, 64(DX)
-	VADDPS       Z20, Z12, Z12
-	VADDPS       Z21, Z13, Z13
-	ADDQ         BX, DX
-	DECQ         SI
-	JNZ          lanes2row
+	VMOVUPS     (DX), Z15
+	VMOVUPS     64(DX), Z16
+	VSUBPS      Z11, Z15, Z15
+	VSUBPS      Z12, Z16, Z16
+	VREDUCEPS   $0x00, Z15, Z17
+	VREDUCEPS   $0x00, Z16, Z18
+	VMOVAPS     Z1, Z19
+	VFMADD231PS Z0, Z17, Z19
+	VMOVAPS     Z1, Z20
+	VFMADD231PS Z0, Z18, Z20
+	VFMADD213PS Z2, Z17, Z19
+	VFMADD213PS Z2, Z18, Z20
+	VFMADD213PS Z3, Z17, Z19
+	VFMADD213PS Z3, Z18, Z20
+	VFMADD213PS Z4, Z17, Z19
+	VFMADD213PS Z4, Z18, Z20
+	VFMADD213PS Z5, Z17, Z19
+	VFMADD213PS Z5, Z18, Z20
+	VFMADD213PS Z6, Z17, Z19
+	VFMADD213PS Z6, Z18, Z20
+	VSUBPS      Z17, Z15, Z17
+	VSUBPS      Z18, Z16, Z18
+	VCMPPS      $0x15, Z7, Z15, K1
+	VSCALEFPS.Z Z17, Z19, K1, Z19
+	VCMPPS      $0x15, Z7, Z16, K1
+	VSCALEFPS.Z Z18, Z20, K1, Z20
+	VMULPS      Z9, Z19, Z15
+	VMULPS      Z9, Z20, Z16
+	VFMADD231PS Z8, Z19, Z15
+	VFMADD231PS Z8, Z20, Z16
+	VMOVUPS     Z15, (DX)
+	VMOVUPS     Z16, 64(DX)
+	VADDPS      Z15, Z13, Z13
+	VADDPS      Z16, Z14, Z14
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         lanes2row
 
 lanes2rows:
 	MOVQ    sum_base+64(FP), DX
-	VMOVUPS Z12, (DX)(AX*1)
+	VMOVUPS Z13, (DX)(AX*1)
 	MOVQ    sum_base+64(FP), DX
-	VMOVUPS Z13, 64(DX)(AX*1)
+	VMOVUPS Z14, 64(DX)(AX*1)
 	ADDQ    $0x00000080, AX
 	SUBQ    $0x00000020, CX
 	JMP     columns
@@ -64359,7 +67390,7 @@ end:
 	RET
 
 // func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    max_len+8(FP), CX
@@ -64391,34 +67422,34 @@ lanes1:
 	VCMPPS      $0x04, Z8, Z11, K1
 	VMOVAPS.Z   Z11, K1, Z11
 	VSUBPS      Z11, Z9, Z9
-	VRNDSCALEPS $0x00, Z9, Z12
-	VSUBPS      Z12, Z9, Z13
-	VMOVAPS     Z1, Z14
-	VFMADD231PS Z0, Z13, Z14
-	VFMADD213PS Z2, Z13, Z14
-	VFMADD213PS Z3, Z13, Z14
-	VFMADD213PS Z4, Z13, Z14
-	VFMADD213PS Z5, Z13, Z14
-	VFMADD213PS Z6, Z13, Z14
+	VREDUCEPS   $0x00, Z9, Z12
+	VMOVAPS     Z1, Z13
+	VFMADD231PS Z0, Z12, Z13
+	VFMADD213PS Z2, Z12, Z13
+	VFMADD213PS Z3, Z12, Z13
+	VFMADD213PS Z4, Z12, Z13
+	VFMADD213PS Z5, Z12, Z13
+	VFMADD213PS Z6, Z12, Z13
+	VSUBPS      Z12, Z9, Z12
 	VCMPPS      $0x15, Z7, Z9, K1
-	VSCALEFPS.Z Z12, Z14, K1, Z14
+	VSCALEFPS.Z Z12, Z13, K1, Z13
 	VSUBPS      Z11, Z10, Z10
-	VRNDSCALEPS $0x00, Z10, Z9
-	VSUBPS      Z9, Z10, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z0, Z11, Z12
-	VFMADD213PS Z2, Z11, Z12
-	VFMADD213PS Z3, Z11, Z12
-	VFMADD213PS Z4, Z11, Z12
-	VFMADD213PS Z5, Z11, Z12
-	VFMADD213PS Z6, Z11, Z12
+	VREDUCEPS   $0x00, Z10, Z9
+	VMOVAPS     Z1, Z11
+	VFMADD231PS Z0, Z9, Z11
+	VFMADD213PS Z2, Z9, Z11
+	VFMADD213PS Z3, Z9, Z11
+	VFMADD213PS Z4, Z9, Z11
+	VFMADD213PS Z5, Z9, Z11
+	VFMADD213PS Z6, Z9, Z11
+	VSUBPS      Z9, Z10, Z9
 	VCMPPS      $0x15, Z7, Z10, K1
-	VSCALEFPS.Z Z9, Z12, K1, Z12
-	VMOVUPS     Z14, (DI)(AX*1)
-	VMOVUPS     Z12, (R8)(AX*1)
+	VSCALEFPS.Z Z9, Z11, K1, Z11
+	VMOVUPS     Z13, (DI)(AX*1)
+	VMOVUPS     Z11, (R8)(AX*1)
 	VMOVUPS     (R9)(AX*1), Z9
-	VMULPS      (BX)(AX*1), Z14, Z10
-	VFMADD231PS Z9, Z12, Z10
+	VMULPS      (BX)(AX*1), Z13, Z10
+	VFMADD231PS Z9, Z11, Z10
 	VMOVUPS     Z10, (BX)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
@@ -64469,20 +67500,20 @@ lanes1row:
 	VSUBPS      Z9, Z12, Z12
 	VXORPS      Z13, Z13, Z13
 	VMINPS      Z12, Z13, Z12
-	VRNDSCALEPS $0x00, Z12, Z13
-	VSUBPS      Z13, Z12, Z14
-	VMOVAPS     Z1, Z15
-	VFMADD231PS Z0, Z14, Z15
-	VFMADD213PS Z2, Z14, Z15
-	VFMADD213PS Z3, Z14, Z15
-	VFMADD213PS Z4, Z14, Z15
-	VFMADD213PS Z5, Z14, Z15
-	VFMADD213PS Z6, Z14, Z15
+	VREDUCEPS   $0x00, Z12, Z13
+	VMOVAPS     Z1, Z14
+	VFMADD231PS Z0, Z13, Z14
+	VFMADD213PS Z2, Z13, Z14
+	VFMADD213PS Z3, Z13, Z14
+	VFMADD213PS Z4, Z13, Z14
+	VFMADD213PS Z5, Z13, Z14
+	VFMADD213PS Z6, Z13, Z14
+	VSUBPS      Z13, Z12, Z13
 	VCMPPS      $0x15, Z7, Z12, K1
-	VSCALEFPS.Z Z13, Z15, K1, Z15
+	VSCALEFPS.Z Z13, Z14, K1, Z14
 	VMOVUPS     (DX), Z12
 	VCMPPS      $0x04, Z8, Z12, K1
-	VMOVAPS.Z   Z15, K1, Z12
+	VMOVAPS.Z   Z14, K1, Z12
 	VMOVUPS     Z12, (DX)
 	VADDPS      Z12, Z10, Z10
 	VMOVUPS     (SI), Z13
@@ -64526,34 +67557,34 @@ lanes2row:
 	VMINPS      Z15, Z17, Z15
 	VXORPS      Z17, Z17, Z17
 	VMINPS      Z16, Z17, Z16
-	VRNDSCALEPS $0x00, Z15, Z17
-	VRNDSCALEPS $0x00, Z16, Z18
-	VSUBPS      Z17, Z15, Z19
-	VSUBPS      Z18, Z16, Z20
-	VMOVAPS     Z1, Z21
-	VFMADD231PS Z0, Z19, Z21
-	VMOVAPS     Z1, Z22
-	VFMADD231PS Z0, Z20, Z22
-	VFMADD213PS Z2, Z19, Z21
-	VFMADD213PS Z2, Z20, Z22
-	VFMADD213PS Z3, Z19, Z21
-	VFMADD213PS Z3, Z20, Z22
-	VFMADD213PS Z4, Z19, Z21
-	VFMADD213PS Z4, Z20, Z22
-	VFMADD213PS Z5, Z19, Z21
-	VFMADD213PS Z5, Z20, Z22
-	VFMADD213PS Z6, Z19, Z21
-	VFMADD213PS Z6, Z20, Z22
+	VREDUCEPS   $0x00, Z15, Z17
+	VREDUCEPS   $0x00, Z16, Z18
+	VMOVAPS     Z1, Z19
+	VFMADD231PS Z0, Z17, Z19
+	VMOVAPS     Z1, Z20
+	VFMADD231PS Z0, Z18, Z20
+	VFMADD213PS Z2, Z17, Z19
+	VFMADD213PS Z2, Z18, Z20
+	VFMADD213PS Z3, Z17, Z19
+	VFMADD213PS Z3, Z18, Z20
+	VFMADD213PS Z4, Z17, Z19
+	VFMADD213PS Z4, Z18, Z20
+	VFMADD213PS Z5, Z17, Z19
+	VFMADD213PS Z5, Z18, Z20
+	VFMADD213PS Z6, Z17, Z19
+	VFMADD213PS Z6, Z18, Z20
+	VSUBPS      Z17, Z15, Z17
+	VSUBPS      Z18, Z16, Z18
 	VCMPPS      $0x15, Z7, Z15, K1
-	VSCALEFPS.Z Z17, Z21, K1, Z21
+	VSCALEFPS.Z Z17, Z19, K1, Z19
 	VCMPPS      $0x15, Z7, Z16, K1
-	VSCALEFPS.Z Z18, Z22, K1, Z22
+	VSCALEFPS.Z Z18, Z20, K1, Z20
 	VMOVUPS     (DX), Z15
 	VMOVUPS     64(DX), Z16
 	VCMPPS      $0x04, Z8, Z15, K1
-	VMOVAPS.Z   Z21, K1, Z15
+	VMOVAPS.Z   Z19, K1, Z15
 	VCMPPS      $0x04, Z8, Z16, K1
-	VMOVAPS.Z   Z22, K1, Z16
+	VMOVAPS.Z   Z20, K1, Z16
 	VMOVUPS     Z15, (DX)
 	VMOVUPS     Z16, 64(DX)
 	VADDPS      Z15, Z11, Z11
@@ -65935,37 +68966,42 @@ lanes1rows:
 	SUBQ    $0x00000010, CX
 	JMP     columns
 
-// func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX512(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
-TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
-	MOVQ    bias_len+48(FP), CX
+	MOVQ    bias_len+80(FP), CX
 	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
 
 columns:
 	TESTQ   CX, CX
 	JZ      end
-	MOVQ    c_base+0(FP), DX
+	MOVQ    dst_base+0(FP), DX
 	ADDQ    AX, DX
-	MOVQ    ldc+24(FP), BX
+	MOVQ    ldd+24(FP), BX
 	SHLQ    $0x02, BX
+	MOVQ    c_base+32(FP), SI
+	ADDQ    AX, SI
+	MOVQ    ldc+56(FP), DI
+	SHLQ    $0x02, DI
 	CMPQ    CX, $0x00000020
 	JGE     lanes2
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Z1
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Z1
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VADDPS    (DX), Z1, Z2
+	VADDPS    (SI), Z1, Z2
 	VCMPPS    $0x03, Z2, Z2, K1
 	VBLENDMPS Z0, Z2, K1, Z2
 	VMOVUPS   Z2, (DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes1row
 
 lanes1rows:
@@ -65974,18 +69010,18 @@ lanes1rows:
 	JMP  columns
 
 lanes2:
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS (SI)(AX*1), Z1
-	MOVQ    bias_base+40(FP), SI
-	VMOVUPS 64(SI)(AX*1), Z2
-	MOVQ    m+32(FP), SI
-	TESTQ   SI, SI
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS (R8)(AX*1), Z1
+	MOVQ    bias_base+72(FP), R8
+	VMOVUPS 64(R8)(AX*1), Z2
+	MOVQ    m+64(FP), R8
+	TESTQ   R8, R8
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VADDPS    (DX), Z1, Z3
-	VADDPS    64(DX), Z2, Z4
+	VADDPS    (SI), Z1, Z3
+	VADDPS    64(SI), Z2, Z4
 	VCMPPS    $0x03, Z3, Z3, K1
 	VBLENDMPS Z0, Z3, K1, Z3
 	VCMPPS    $0x03, Z4, Z4, K1
@@ -65993,7 +69029,8 @@ lanes2row:
 	VMOVUPS   Z3, (DX)
 	VMOVUPS   Z4, 64(DX)
 	ADDQ      BX, DX
-	DECQ      SI
+	ADDQ      DI, SI
+	DECQ      R8
 	JNZ       lanes2row
 
 lanes2rows:
@@ -66073,26 +69110,7 @@ enter:
 	VADDPS      Z21, Z20, Z20
 	VORPS       Z1, Z20, Z21
 	VMULPS      Z3, Z21, Z21
-	VRNDSCALEPS $0x00, Z21, Z27
-	VSUBPS      Z27, Z21, Z28
-	VMOVAPS     Z5, Z29
-	VFMADD231PS Z4, Z28, Z29
-	VFMADD213PS Z6, Z28, Z29
-	VFMADD213PS Z7, Z28, Z29
-	VFMADD213PS Z8, Z28, Z29
-	VFMADD213PS Z9, Z28, Z29
-	VFMADD213PS Z0, Z28, Z29
-	VCMPPS      $0x15, Z10, Z21, K2
-	VSCALEFPS.Z Z27, Z29, K2, Z29
-	VPMOVD2M    Z20, K2
-	VBLENDMPS   Z29, Z0, K2, Z20
-	VADDPS      Z0, Z29, Z29
-	VDIVPS      Z29, Z20, Z20
-	VADDPS      Z23, Z22, Z22
-	VORPS       Z1, Z22, Z21
-	VMULPS      Z3, Z21, Z21
-	VRNDSCALEPS $0x00, Z21, Z23
-	VSUBPS      Z23, Z21, Z27
+	VREDUCEPS   $0x00, Z21, Z27
 	VMOVAPS     Z5, Z28
 	VFMADD231PS Z4, Z27, Z28
 	VFMADD213PS Z6, Z27, Z28
@@ -66100,12 +69118,31 @@ enter:
 	VFMADD213PS Z8, Z27, Z28
 	VFMADD213PS Z9, Z27, Z28
 	VFMADD213PS Z0, Z27, Z28
+	VSUBPS      Z27, Z21, Z27
 	VCMPPS      $0x15, Z10, Z21, K2
-	VSCALEFPS.Z Z23, Z28, K2, Z28
-	VPMOVD2M    Z22, K2
-	VBLENDMPS   Z28, Z0, K2, Z22
+	VSCALEFPS.Z Z27, Z28, K2, Z28
+	VPMOVD2M    Z20, K2
+	VBLENDMPS   Z28, Z0, K2, Z20
 	VADDPS      Z0, Z28, Z28
-	VDIVPS      Z28, Z22, Z22
+	VDIVPS      Z28, Z20, Z20
+	VADDPS      Z23, Z22, Z22
+	VORPS       Z1, Z22, Z21
+	VMULPS      Z3, Z21, Z21
+	VREDUCEPS   $0x00, Z21, Z23
+	VMOVAPS     Z5, Z27
+	VFMADD231PS Z4, Z23, Z27
+	VFMADD213PS Z6, Z23, Z27
+	VFMADD213PS Z7, Z23, Z27
+	VFMADD213PS Z8, Z23, Z27
+	VFMADD213PS Z9, Z23, Z27
+	VFMADD213PS Z0, Z23, Z27
+	VSUBPS      Z23, Z21, Z23
+	VCMPPS      $0x15, Z10, Z21, K2
+	VSCALEFPS.Z Z23, Z27, K2, Z27
+	VPMOVD2M    Z22, K2
+	VBLENDMPS   Z27, Z0, K2, Z22
+	VADDPS      Z0, Z27, Z27
+	VDIVPS      Z27, Z22, Z22
 	VMULPS      Z24, Z20, Z24
 	VADDPS      Z25, Z24, Z24
 	VANDPS      Z11, Z24, Z21
@@ -66495,127 +69532,95 @@ lanes2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R11
-	SUBQ    $0x00000008, R11
+	SUBQ    $0x00000004, R11
 	JL      lanes2fewer
 	PCALIGN $0x40
 
 lanes2some:
-	VCVTPS2PD   (DI), Z2
-	VCVTPS2PD   (DI)(BX*1), Z3
-	VPUNPCKLQDQ Z3, Z2, Z4
-	VPUNPCKHQDQ Z3, Z2, Z2
-	VCVTPS2PD   (DI)(BX*2), Z3
-	VCVTPS2PD   (DI)(SI*1), Z9
-	VPUNPCKLQDQ Z9, Z3, Z10
-	VPUNPCKHQDQ Z9, Z3, Z3
-	VCVTPS2PD   (R8), Z9
-	VCVTPS2PD   (R8)(BX*1), Z11
-	VPUNPCKLQDQ Z11, Z9, Z12
-	VPUNPCKHQDQ Z11, Z9, Z9
-	VCVTPS2PD   (R8)(BX*2), Z11
-	VCVTPS2PD   (R8)(SI*1), Z13
-	VPUNPCKLQDQ Z13, Z11, Z14
-	VPUNPCKHQDQ Z13, Z11, Z11
-	VSHUFF32X4  $0x44, Z10, Z4, Z13
-	VSHUFF32X4  $0x44, Z14, Z12, Z15
-	VSHUFF32X4  $0x88, Z15, Z13, Z16
-	VSHUFF32X4  $0xdd, Z15, Z13, Z13
-	VSHUFF32X4  $0xee, Z10, Z4, Z4
-	VSHUFF32X4  $0xee, Z14, Z12, Z10
-	VSHUFF32X4  $0x88, Z10, Z4, Z12
-	VSHUFF32X4  $0xdd, Z10, Z4, Z4
-	VSHUFF32X4  $0x44, Z3, Z2, Z10
-	VSHUFF32X4  $0x44, Z11, Z9, Z14
-	VSHUFF32X4  $0x88, Z14, Z10, Z15
-	VSHUFF32X4  $0xdd, Z14, Z10, Z10
-	VSHUFF32X4  $0xee, Z3, Z2, Z2
-	VSHUFF32X4  $0xee, Z11, Z9, Z3
-	VSHUFF32X4  $0x88, Z3, Z2, Z9
-	VSHUFF32X4  $0xdd, Z3, Z2, Z2
-	VCVTPS2PD   (R9), Z3
-	VCVTPS2PD   (R9)(BX*1), Z11
-	VPUNPCKLQDQ Z11, Z3, Z14
-	VPUNPCKHQDQ Z11, Z3, Z3
-	VCVTPS2PD   (R9)(BX*2), Z11
-	VCVTPS2PD   (R9)(SI*1), Z17
-	VPUNPCKLQDQ Z17, Z11, Z18
-	VPUNPCKHQDQ Z17, Z11, Z11
-	VCVTPS2PD   (R10), Z17
-	VCVTPS2PD   (R10)(BX*1), Z19
-	VPUNPCKLQDQ Z19, Z17, Z20
-	VPUNPCKHQDQ Z19, Z17, Z17
-	VCVTPS2PD   (R10)(BX*2), Z19
-	VCVTPS2PD   (R10)(SI*1), Z21
-	VPUNPCKLQDQ Z21, Z19, Z22
-	VPUNPCKHQDQ Z21, Z19, Z19
-	VSHUFF32X4  $0x44, Z18, Z14, Z21
-	VSHUFF32X4  $0x44, Z22, Z20, Z23
-	VSHUFF32X4  $0x88, Z23, Z21, Z24
-	VSHUFF32X4  $0xdd, Z23, Z21, Z21
-	VSHUFF32X4  $0xee, Z18, Z14, Z14
-	VSHUFF32X4  $0xee, Z22, Z20, Z18
-	VSHUFF32X4  $0x88, Z18, Z14, Z20
-	VSHUFF32X4  $0xdd, Z18, Z14, Z14
-	VSHUFF32X4  $0x44, Z11, Z3, Z18
-	VSHUFF32X4  $0x44, Z19, Z17, Z22
-	VSHUFF32X4  $0x88, Z22, Z18, Z23
-	VSHUFF32X4  $0xdd, Z22, Z18, Z18
-	VSHUFF32X4  $0xee, Z11, Z3, Z3
-	VSHUFF32X4  $0xee, Z19, Z17, Z11
-	VSHUFF32X4  $0x88, Z11, Z3, Z17
-	VSHUFF32X4  $0xdd, Z11, Z3, Z3
-	VADDPD      Z16, Z0, Z0
-	VADDPD      Z24, Z1, Z1
-	VADDPD      Z15, Z0, Z0
-	VADDPD      Z23, Z1, Z1
-	VADDPD      Z13, Z0, Z0
-	VADDPD      Z21, Z1, Z1
-	VADDPD      Z10, Z0, Z0
-	VADDPD      Z18, Z1, Z1
-	VADDPD      Z12, Z0, Z0
-	VADDPD      Z20, Z1, Z1
-	VADDPD      Z9, Z0, Z0
-	VADDPD      Z17, Z1, Z1
-	VADDPD      Z4, Z0, Z0
-	VADDPD      Z14, Z1, Z1
-	VADDPD      Z2, Z0, Z0
-	VADDPD      Z3, Z1, Z1
-	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-	ADDQ        $0x20, R10
-	SUBQ        $0x00000008, R11
-	JGE         lanes2some
+	VMOVUPS      (DI), X2
+	VINSERTF32X4 $0x01, (R8), Y2, Y2
+	VMOVUPS      (DI)(BX*1), X3
+	VINSERTF32X4 $0x01, (R8)(BX*1), Y3, Y3
+	VMOVUPS      (DI)(BX*2), X4
+	VINSERTF32X4 $0x01, (R8)(BX*2), Y4, Y4
+	VMOVUPS      (DI)(SI*1), X5
+	VINSERTF32X4 $0x01, (R8)(SI*1), Y5, Y5
+	VUNPCKLPS    Y3, Y2, Y6
+	VUNPCKHPS    Y3, Y2, Y7
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y9
+	VUNPCKLPD    Y8, Y6, Y10
+	VUNPCKHPD    Y8, Y6, Y6
+	VUNPCKLPD    Y9, Y7, Y8
+	VUNPCKHPD    Y9, Y7, Y7
+	VMOVUPS      (R9), X11
+	VINSERTF32X4 $0x01, (R10), Y11, Y11
+	VMOVUPS      (R9)(BX*1), X12
+	VINSERTF32X4 $0x01, (R10)(BX*1), Y12, Y12
+	VMOVUPS      (R9)(BX*2), X13
+	VINSERTF32X4 $0x01, (R10)(BX*2), Y13, Y13
+	VMOVUPS      (R9)(SI*1), X14
+	VINSERTF32X4 $0x01, (R10)(SI*1), Y14, Y14
+	VUNPCKLPS    Y12, Y11, Y9
+	VUNPCKHPS    Y12, Y11, Y27
+	VUNPCKLPS    Y14, Y13, Y28
+	VUNPCKHPS    Y14, Y13, Y29
+	VUNPCKLPD    Y28, Y9, Y30
+	VUNPCKHPD    Y28, Y9, Y9
+	VUNPCKLPD    Y29, Y27, Y28
+	VUNPCKHPD    Y29, Y27, Y27
+	VCVTPS2PD    Y10, Z10
+	VCVTPS2PD    Y30, Z30
+	VADDPD       Z10, Z0, Z0
+	VADDPD       Z30, Z1, Z1
+	VCVTPS2PD    Y6, Z6
+	VCVTPS2PD    Y9, Z9
+	VADDPD       Z6, Z0, Z0
+	VADDPD       Z9, Z1, Z1
+	VCVTPS2PD    Y8, Z8
+	VCVTPS2PD    Y28, Z28
+	VADDPD       Z8, Z0, Z0
+	VADDPD       Z28, Z1, Z1
+	VCVTPS2PD    Y7, Z7
+	VCVTPS2PD    Y27, Z27
+	VADDPD       Z7, Z0, Z0
+	VADDPD       Z27, Z1, Z1
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x00000004, R11
+	JGE          lanes2some
 
 lanes2fewer:
-	ADDQ    $0x00000008, R11
+	ADDQ    $0x00000004, R11
 	TESTQ   R11, R11
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (DI), X5
-	VINSERTPS    $0x10, (DI)(BX*1), X5, X5
-	VINSERTPS    $0x20, (DI)(BX*2), X5, X5
-	VINSERTPS    $0x30, (DI)(SI*1), X5, X5
+	VMOVSS       (DI), X15
+	VINSERTPS    $0x10, (DI)(BX*1), X15, X15
+	VINSERTPS    $0x20, (DI)(BX*2), X15, X15
+	VINSERTPS    $0x30, (DI)(SI*1), X15, X15
 	VMOVSS       (R8), X2
 	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y5, Y5
-	VMOVSS       (R9), X6
-	VINSERTPS    $0x10, (R9)(BX*1), X6, X6
-	VINSERTPS    $0x20, (R9)(BX*2), X6, X6
-	VINSERTPS    $0x30, (R9)(SI*1), X6, X6
+	VINSERTF32X4 $0x01, X2, Y15, Y15
+	VMOVSS       (R9), X16
+	VINSERTPS    $0x10, (R9)(BX*1), X16, X16
+	VINSERTPS    $0x20, (R9)(BX*2), X16, X16
+	VINSERTPS    $0x30, (R9)(SI*1), X16, X16
 	VMOVSS       (R10), X2
 	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y6, Y6
-	VCVTPS2PD    Y5, Z5
-	VCVTPS2PD    Y6, Z6
-	VADDPD       Z5, Z0, Z0
-	VADDPD       Z6, Z1, Z1
+	VINSERTF32X4 $0x01, X2, Y16, Y16
+	VCVTPS2PD    Y15, Z15
+	VCVTPS2PD    Y16, Z16
+	VADDPD       Z15, Z0, Z0
+	VADDPD       Z16, Z1, Z1
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -66646,74 +69651,58 @@ lanes1:
 	LEAQ    (DI)(BX*4), R8
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000008, R9
+	SUBQ    $0x00000004, R9
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VCVTPS2PD   (DI), Z1
-	VCVTPS2PD   (DI)(BX*1), Z2
-	VPUNPCKLQDQ Z2, Z1, Z3
-	VPUNPCKHQDQ Z2, Z1, Z1
-	VCVTPS2PD   (DI)(BX*2), Z2
-	VCVTPS2PD   (DI)(SI*1), Z4
-	VPUNPCKLQDQ Z4, Z2, Z5
-	VPUNPCKHQDQ Z4, Z2, Z2
-	VCVTPS2PD   (R8), Z4
-	VCVTPS2PD   (R8)(BX*1), Z6
-	VPUNPCKLQDQ Z6, Z4, Z9
-	VPUNPCKHQDQ Z6, Z4, Z4
-	VCVTPS2PD   (R8)(BX*2), Z6
-	VCVTPS2PD   (R8)(SI*1), Z10
-	VPUNPCKLQDQ Z10, Z6, Z11
-	VPUNPCKHQDQ Z10, Z6, Z6
-	VSHUFF32X4  $0x44, Z5, Z3, Z10
-	VSHUFF32X4  $0x44, Z11, Z9, Z12
-	VSHUFF32X4  $0x88, Z12, Z10, Z13
-	VSHUFF32X4  $0xdd, Z12, Z10, Z10
-	VSHUFF32X4  $0xee, Z5, Z3, Z3
-	VSHUFF32X4  $0xee, Z11, Z9, Z5
-	VSHUFF32X4  $0x88, Z5, Z3, Z9
-	VSHUFF32X4  $0xdd, Z5, Z3, Z3
-	VSHUFF32X4  $0x44, Z2, Z1, Z5
-	VSHUFF32X4  $0x44, Z6, Z4, Z11
-	VSHUFF32X4  $0x88, Z11, Z5, Z12
-	VSHUFF32X4  $0xdd, Z11, Z5, Z5
-	VSHUFF32X4  $0xee, Z2, Z1, Z1
-	VSHUFF32X4  $0xee, Z6, Z4, Z2
-	VSHUFF32X4  $0x88, Z2, Z1, Z4
-	VSHUFF32X4  $0xdd, Z2, Z1, Z1
-	VADDPD      Z13, Z0, Z0
-	VADDPD      Z12, Z0, Z0
-	VADDPD      Z10, Z0, Z0
-	VADDPD      Z5, Z0, Z0
-	VADDPD      Z9, Z0, Z0
-	VADDPD      Z4, Z0, Z0
-	VADDPD      Z3, Z0, Z0
-	VADDPD      Z1, Z0, Z0
-	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
-	SUBQ        $0x00000008, R9
-	JGE         lanes1some
+	VMOVUPS      (DI), X17
+	VINSERTF32X4 $0x01, (R8), Y17, Y17
+	VMOVUPS      (DI)(BX*1), X18
+	VINSERTF32X4 $0x01, (R8)(BX*1), Y18, Y18
+	VMOVUPS      (DI)(BX*2), X19
+	VINSERTF32X4 $0x01, (R8)(BX*2), Y19, Y19
+	VMOVUPS      (DI)(SI*1), X20
+	VINSERTF32X4 $0x01, (R8)(SI*1), Y20, Y20
+	VUNPCKLPS    Y18, Y17, Y1
+	VUNPCKHPS    Y18, Y17, Y2
+	VUNPCKLPS    Y20, Y19, Y3
+	VUNPCKHPS    Y20, Y19, Y4
+	VUNPCKLPD    Y3, Y1, Y5
+	VUNPCKHPD    Y3, Y1, Y1
+	VUNPCKLPD    Y4, Y2, Y3
+	VUNPCKHPD    Y4, Y2, Y2
+	VCVTPS2PD    Y5, Z5
+	VADDPD       Z5, Z0, Z0
+	VCVTPS2PD    Y1, Z1
+	VADDPD       Z1, Z0, Z0
+	VCVTPS2PD    Y3, Z3
+	VADDPD       Z3, Z0, Z0
+	VCVTPS2PD    Y2, Z2
+	VADDPD       Z2, Z0, Z0
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x00000004, R9
+	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x00000008, R9
+	ADDQ    $0x00000004, R9
 	TESTQ   R9, R9
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (DI), X7
-	VINSERTPS    $0x10, (DI)(BX*1), X7, X7
-	VINSERTPS    $0x20, (DI)(BX*2), X7, X7
-	VINSERTPS    $0x30, (DI)(SI*1), X7, X7
+	VMOVSS       (DI), X21
+	VINSERTPS    $0x10, (DI)(BX*1), X21, X21
+	VINSERTPS    $0x20, (DI)(BX*2), X21, X21
+	VINSERTPS    $0x30, (DI)(SI*1), X21, X21
 	VMOVSS       (R8), X1
 	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y7, Y7
-	VCVTPS2PD    Y7, Z7
-	VADDPD       Z7, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y21, Y21
+	VCVTPS2PD    Y21, Z21
+	VADDPD       Z21, Z0, Z0
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
@@ -66758,74 +69747,58 @@ single:
 	LEAQ    (DI)(BX*4), R8
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000008, R9
+	SUBQ    $0x00000004, R9
 	JL      onefewer
 	PCALIGN $0x40
 
 onesome:
-	VCVTPS2PD   (DI), Z1
-	VCVTPS2PD   (DI)(BX*1), Z2
-	VPUNPCKLQDQ Z2, Z1, Z3
-	VPUNPCKHQDQ Z2, Z1, Z1
-	VCVTPS2PD   (DI)(BX*2), Z2
-	VCVTPS2PD   (DI)(SI*1), Z4
-	VPUNPCKLQDQ Z4, Z2, Z5
-	VPUNPCKHQDQ Z4, Z2, Z2
-	VCVTPS2PD   (R8), Z4
-	VCVTPS2PD   (R8)(BX*1), Z6
-	VPUNPCKLQDQ Z6, Z4, Z7
-	VPUNPCKHQDQ Z6, Z4, Z4
-	VCVTPS2PD   (R8)(BX*2), Z6
-	VCVTPS2PD   (R8)(SI*1), Z9
-	VPUNPCKLQDQ Z9, Z6, Z10
-	VPUNPCKHQDQ Z9, Z6, Z6
-	VSHUFF32X4  $0x44, Z5, Z3, Z9
-	VSHUFF32X4  $0x44, Z10, Z7, Z11
-	VSHUFF32X4  $0x88, Z11, Z9, Z12
-	VSHUFF32X4  $0xdd, Z11, Z9, Z9
-	VSHUFF32X4  $0xee, Z5, Z3, Z3
-	VSHUFF32X4  $0xee, Z10, Z7, Z5
-	VSHUFF32X4  $0x88, Z5, Z3, Z7
-	VSHUFF32X4  $0xdd, Z5, Z3, Z3
-	VSHUFF32X4  $0x44, Z2, Z1, Z5
-	VSHUFF32X4  $0x44, Z6, Z4, Z10
-	VSHUFF32X4  $0x88, Z10, Z5, Z11
-	VSHUFF32X4  $0xdd, Z10, Z5, Z5
-	VSHUFF32X4  $0xee, Z2, Z1, Z1
-	VSHUFF32X4  $0xee, Z6, Z4, Z2
-	VSHUFF32X4  $0x88, Z2, Z1, Z4
-	VSHUFF32X4  $0xdd, Z2, Z1, Z1
-	VADDPD      Z12, Z0, Z0
-	VADDPD      Z11, Z0, Z0
-	VADDPD      Z9, Z0, Z0
-	VADDPD      Z5, Z0, Z0
-	VADDPD      Z7, Z0, Z0
-	VADDPD      Z4, Z0, Z0
-	VADDPD      Z3, Z0, Z0
-	VADDPD      Z1, Z0, Z0
-	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
-	SUBQ        $0x00000008, R9
-	JGE         onesome
+	VMOVUPS      (DI), X22
+	VINSERTF32X4 $0x01, (R8), Y22, Y22
+	VMOVUPS      (DI)(BX*1), X23
+	VINSERTF32X4 $0x01, (R8)(BX*1), Y23, Y23
+	VMOVUPS      (DI)(BX*2), X24
+	VINSERTF32X4 $0x01, (R8)(BX*2), Y24, Y24
+	VMOVUPS      (DI)(SI*1), X25
+	VINSERTF32X4 $0x01, (R8)(SI*1), Y25, Y25
+	VUNPCKLPS    Y23, Y22, Y1
+	VUNPCKHPS    Y23, Y22, Y2
+	VUNPCKLPS    Y25, Y24, Y3
+	VUNPCKHPS    Y25, Y24, Y4
+	VUNPCKLPD    Y3, Y1, Y5
+	VUNPCKHPD    Y3, Y1, Y1
+	VUNPCKLPD    Y4, Y2, Y3
+	VUNPCKHPD    Y4, Y2, Y2
+	VCVTPS2PD    Y5, Z5
+	VADDPD       Z5, Z0, Z0
+	VCVTPS2PD    Y1, Z1
+	VADDPD       Z1, Z0, Z0
+	VCVTPS2PD    Y3, Z3
+	VADDPD       Z3, Z0, Z0
+	VCVTPS2PD    Y2, Z2
+	VADDPD       Z2, Z0, Z0
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x00000004, R9
+	JGE          onesome
 
 onefewer:
-	ADDQ    $0x00000008, R9
+	ADDQ    $0x00000004, R9
 	TESTQ   R9, R9
 	JZ      onerows
 	PCALIGN $0x40
 
 onerow:
-	VMOVSS       (DI), X8
-	VINSERTPS    $0x10, (DI)(BX*1), X8, X8
-	VINSERTPS    $0x20, (DI)(BX*2), X8, X8
-	VINSERTPS    $0x30, (DI)(SI*1), X8, X8
+	VMOVSS       (DI), X26
+	VINSERTPS    $0x10, (DI)(BX*1), X26, X26
+	VINSERTPS    $0x20, (DI)(BX*2), X26, X26
+	VINSERTPS    $0x30, (DI)(SI*1), X26, X26
 	VMOVSS       (R8), X1
 	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y8, Y8
-	VCVTPS2PD    Y8, Z8
-	VADDPD       Z8, Z0, Z0
+	VINSERTF32X4 $0x01, X1, Y26, Y26
+	VCVTPS2PD    Y26, Z26
+	VADDPD       Z26, Z0, Z0
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
@@ -67158,162 +70131,114 @@ lanes2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R12
-	SUBQ    $0x00000008, R12
+	SUBQ    $0x00000004, R12
 	JL      lanes2fewer
 	PCALIGN $0x40
 
 lanes2some:
-	VCVTPS2PD    (R8), Z2
-	VCVTPS2PD    (R8)(BX*1), Z3
-	VPUNPCKLQDQ  Z3, Z2, Z4
-	VPUNPCKHQDQ  Z3, Z2, Z2
-	VCVTPS2PD    (R8)(BX*2), Z3
-	VCVTPS2PD    (R8)(SI*1), Z9
-	VPUNPCKLQDQ  Z9, Z3, Z10
-	VPUNPCKHQDQ  Z9, Z3, Z3
-	VCVTPS2PD    (R9), Z9
-	VCVTPS2PD    (R9)(BX*1), Z11
-	VPUNPCKLQDQ  Z11, Z9, Z12
-	VPUNPCKHQDQ  Z11, Z9, Z9
-	VCVTPS2PD    (R9)(BX*2), Z11
-	VCVTPS2PD    (R9)(SI*1), Z13
-	VPUNPCKLQDQ  Z13, Z11, Z14
-	VPUNPCKHQDQ  Z13, Z11, Z11
-	VSHUFF32X4   $0x44, Z10, Z4, Z13
-	VSHUFF32X4   $0x44, Z14, Z12, Z15
-	VSHUFF32X4   $0x88, Z15, Z13, Z16
-	VSHUFF32X4   $0xdd, Z15, Z13, Z13
-	VSHUFF32X4   $0xee, Z10, Z4, Z4
-	VSHUFF32X4   $0xee, Z14, Z12, Z10
-	VSHUFF32X4   $0x88, Z10, Z4, Z12
-	VSHUFF32X4   $0xdd, Z10, Z4, Z4
-	VSHUFF32X4   $0x44, Z3, Z2, Z10
-	VSHUFF32X4   $0x44, Z11, Z9, Z14
-	VSHUFF32X4   $0x88, Z14, Z10, Z15
-	VSHUFF32X4   $0xdd, Z14, Z10, Z10
-	VSHUFF32X4   $0xee, Z3, Z2, Z2
-	VSHUFF32X4   $0xee, Z11, Z9, Z3
-	VSHUFF32X4   $0x88, Z3, Z2, Z9
-	VSHUFF32X4   $0xdd, Z3, Z2, Z2
-	VCVTPS2PD    (R10), Z3
-	VCVTPS2PD    (R10)(BX*1), Z11
-	VPUNPCKLQDQ  Z11, Z3, Z14
-	VPUNPCKHQDQ  Z11, Z3, Z3
-	VCVTPS2PD    (R10)(BX*2), Z11
-	VCVTPS2PD    (R10)(SI*1), Z17
-	VPUNPCKLQDQ  Z17, Z11, Z18
-	VPUNPCKHQDQ  Z17, Z11, Z11
-	VCVTPS2PD    (R11), Z17
-	VCVTPS2PD    (R11)(BX*1), Z19
-	VPUNPCKLQDQ  Z19, Z17, Z20
-	VPUNPCKHQDQ  Z19, Z17, Z17
-	VCVTPS2PD    (R11)(BX*2), Z19
-	VCVTPS2PD    (R11)(SI*1), Z21
-	VPUNPCKLQDQ  Z21, Z19, Z22
-	VPUNPCKHQDQ  Z21, Z19, Z19
-	VSHUFF32X4   $0x44, Z18, Z14, Z21
-	VSHUFF32X4   $0x44, Z22, Z20, Z23
-	VSHUFF32X4   $0x88, Z23, Z21, Z24
-	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VSHUFF32X4   $0xee, Z18, Z14, Z14
-	VSHUFF32X4   $0xee, Z22, Z20, Z18
-	VSHUFF32X4   $0x88, Z18, Z14, Z20
-	VSHUFF32X4   $0xdd, Z18, Z14, Z14
-	VSHUFF32X4   $0x44, Z11, Z3, Z18
-	VSHUFF32X4   $0x44, Z19, Z17, Z22
-	VSHUFF32X4   $0x88, Z22, Z18, Z23
-	VSHUFF32X4   $0xdd, Z22, Z18, Z18
-	VSHUFF32X4   $0xee, Z11, Z3, Z3
-	VSHUFF32X4   $0xee, Z19, Z17, Z11
-	VSHUFF32X4   $0x88, Z11, Z3, Z17
-	VSHUFF32X4   $0xdd, Z11, Z3, Z3
-	VBROADCASTSS (DI), Y11
-	VCVTPS2PD    Y11, Z19
-	VCVTPS2PD    Y11, Z11
-	VFMADD231PD  Z16, Z19, Z0
-	VFMADD231PD  Z24, Z11, Z1
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y11
-	VCVTPS2PD    Y11, Z16
-	VCVTPS2PD    Y11, Z11
-	VFMADD231PD  Z15, Z16, Z0
-	VFMADD231PD  Z23, Z11, Z1
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y11
-	VCVTPS2PD    Y11, Z15
-	VCVTPS2PD    Y11, Z11
-	VFMADD231PD  Z13, Z15, Z0
-	VFMADD231PD  Z21, Z11, Z1
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y11
-	VCVTPS2PD    Y11, Z13
-	VCVTPS2PD    Y11, Z11
-	VFMADD231PD  Z10, Z13, Z0
-	VFMADD231PD  Z18, Z11, Z1
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y10
-	VCVTPS2PD    Y10, Z11
+	VMOVUPS      (R8), X2
+	VINSERTF32X4 $0x01, (R9), Y2, Y2
+	VMOVUPS      (R8)(BX*1), X3
+	VINSERTF32X4 $0x01, (R9)(BX*1), Y3, Y3
+	VMOVUPS      (R8)(BX*2), X4
+	VINSERTF32X4 $0x01, (R9)(BX*2), Y4, Y4
+	VMOVUPS      (R8)(SI*1), X5
+	VINSERTF32X4 $0x01, (R9)(SI*1), Y5, Y5
+	VUNPCKLPS    Y3, Y2, Y6
+	VUNPCKHPS    Y3, Y2, Y7
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y9
+	VUNPCKLPD    Y8, Y6, Y10
+	VUNPCKHPD    Y8, Y6, Y6
+	VUNPCKLPD    Y9, Y7, Y8
+	VUNPCKHPD    Y9, Y7, Y7
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R11), Y11, Y11
+	VMOVUPS      (R10)(BX*1), X12
+	VINSERTF32X4 $0x01, (R11)(BX*1), Y12, Y12
+	VMOVUPS      (R10)(BX*2), X13
+	VINSERTF32X4 $0x01, (R11)(BX*2), Y13, Y13
+	VMOVUPS      (R10)(SI*1), X14
+	VINSERTF32X4 $0x01, (R11)(SI*1), Y14, Y14
+	VUNPCKLPS    Y12, Y11, Y9
+	VUNPCKHPS    Y12, Y11, Y27
+	VUNPCKLPS    Y14, Y13, Y28
+	VUNPCKHPS    Y14, Y13, Y29
+	VUNPCKLPD    Y28, Y9, Y30
+	VUNPCKHPD    Y28, Y9, Y9
+	VUNPCKLPD    Y29, Y27, Y28
+	VUNPCKHPD    Y29, Y27, Y27
 	VCVTPS2PD    Y10, Z10
-	VFMADD231PD  Z12, Z11, Z0
-	VFMADD231PD  Z20, Z10, Z1
+	VCVTPS2PD    Y30, Z30
+	VBROADCASTSS (DI), Y29
+	VCVTPS2PD    Y29, Z31
+	VCVTPS2PD    Y29, Z29
+	VFMADD231PD  Z10, Z31, Z0
+	VFMADD231PD  Z30, Z29, Z1
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y10
-	VCVTPS2PD    Y10, Z11
-	VCVTPS2PD    Y10, Z10
-	VFMADD231PD  Z9, Z11, Z0
-	VFMADD231PD  Z17, Z10, Z1
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y9
-	VCVTPS2PD    Y9, Z10
+	VCVTPS2PD    Y6, Z6
 	VCVTPS2PD    Y9, Z9
-	VFMADD231PD  Z4, Z10, Z0
-	VFMADD231PD  Z14, Z9, Z1
+	VBROADCASTSS (DI), Y10
+	VCVTPS2PD    Y10, Z29
+	VCVTPS2PD    Y10, Z10
+	VFMADD231PD  Z6, Z29, Z0
+	VFMADD231PD  Z9, Z10, Z1
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y4
-	VCVTPS2PD    Y4, Z9
-	VCVTPS2PD    Y4, Z4
-	VFMADD231PD  Z2, Z9, Z0
-	VFMADD231PD  Z3, Z4, Z1
+	VCVTPS2PD    Y8, Z8
+	VCVTPS2PD    Y28, Z28
+	VBROADCASTSS (DI), Y6
+	VCVTPS2PD    Y6, Z9
+	VCVTPS2PD    Y6, Z6
+	VFMADD231PD  Z8, Z9, Z0
+	VFMADD231PD  Z28, Z6, Z1
 	ADDQ         $0x00000004, DI
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R9
-	ADDQ         $0x20, R10
-	ADDQ         $0x20, R11
-	SUBQ         $0x00000008, R12
+	VCVTPS2PD    Y7, Z7
+	VCVTPS2PD    Y27, Z27
+	VBROADCASTSS (DI), Y6
+	VCVTPS2PD    Y6, Z8
+	VCVTPS2PD    Y6, Z6
+	VFMADD231PD  Z7, Z8, Z0
+	VFMADD231PD  Z27, Z6, Z1
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x10, R11
+	SUBQ         $0x00000004, R12
 	JGE          lanes2some
 
 lanes2fewer:
-	ADDQ    $0x00000008, R12
+	ADDQ    $0x00000004, R12
 	TESTQ   R12, R12
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (R8), X5
-	VINSERTPS    $0x10, (R8)(BX*1), X5, X5
-	VINSERTPS    $0x20, (R8)(BX*2), X5, X5
-	VINSERTPS    $0x30, (R8)(SI*1), X5, X5
+	VMOVSS       (R8), X15
+	VINSERTPS    $0x10, (R8)(BX*1), X15, X15
+	VINSERTPS    $0x20, (R8)(BX*2), X15, X15
+	VINSERTPS    $0x30, (R8)(SI*1), X15, X15
 	VMOVSS       (R9), X2
 	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y5, Y5
-	VMOVSS       (R10), X6
-	VINSERTPS    $0x10, (R10)(BX*1), X6, X6
-	VINSERTPS    $0x20, (R10)(BX*2), X6, X6
-	VINSERTPS    $0x30, (R10)(SI*1), X6, X6
+	VINSERTF32X4 $0x01, X2, Y15, Y15
+	VMOVSS       (R10), X16
+	VINSERTPS    $0x10, (R10)(BX*1), X16, X16
+	VINSERTPS    $0x20, (R10)(BX*2), X16, X16
+	VINSERTPS    $0x30, (R10)(SI*1), X16, X16
 	VMOVSS       (R11), X2
 	VINSERTPS    $0x10, (R11)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R11)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R11)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Y6, Y6
-	VCVTPS2PD    Y5, Z5
+	VINSERTF32X4 $0x01, X2, Y16, Y16
+	VCVTPS2PD    Y15, Z15
+	VCVTPS2PD    Y16, Z16
+	VBROADCASTSS (DI), Y6
+	VCVTPS2PD    Y6, Z7
 	VCVTPS2PD    Y6, Z6
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z3
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z5, Z3, Z0
-	VFMADD231PD  Z6, Z2, Z1
+	VFMADD231PD  Z15, Z7, Z0
+	VFMADD231PD  Z16, Z6, Z1
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67346,100 +70271,72 @@ lanes1:
 	LEAQ    (R8)(BX*4), R9
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
-	SUBQ    $0x00000008, R10
+	SUBQ    $0x00000004, R10
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VCVTPS2PD    (R8), Z1
-	VCVTPS2PD    (R8)(BX*1), Z2
-	VPUNPCKLQDQ  Z2, Z1, Z3
-	VPUNPCKHQDQ  Z2, Z1, Z1
-	VCVTPS2PD    (R8)(BX*2), Z2
-	VCVTPS2PD    (R8)(SI*1), Z4
-	VPUNPCKLQDQ  Z4, Z2, Z5
-	VPUNPCKHQDQ  Z4, Z2, Z2
-	VCVTPS2PD    (R9), Z4
-	VCVTPS2PD    (R9)(BX*1), Z6
-	VPUNPCKLQDQ  Z6, Z4, Z9
-	VPUNPCKHQDQ  Z6, Z4, Z4
-	VCVTPS2PD    (R9)(BX*2), Z6
-	VCVTPS2PD    (R9)(SI*1), Z10
-	VPUNPCKLQDQ  Z10, Z6, Z11
-	VPUNPCKHQDQ  Z10, Z6, Z6
-	VSHUFF32X4   $0x44, Z5, Z3, Z10
-	VSHUFF32X4   $0x44, Z11, Z9, Z12
-	VSHUFF32X4   $0x88, Z12, Z10, Z13
-	VSHUFF32X4   $0xdd, Z12, Z10, Z10
-	VSHUFF32X4   $0xee, Z5, Z3, Z3
-	VSHUFF32X4   $0xee, Z11, Z9, Z5
-	VSHUFF32X4   $0x88, Z5, Z3, Z9
-	VSHUFF32X4   $0xdd, Z5, Z3, Z3
-	VSHUFF32X4   $0x44, Z2, Z1, Z5
-	VSHUFF32X4   $0x44, Z6, Z4, Z11
-	VSHUFF32X4   $0x88, Z11, Z5, Z12
-	VSHUFF32X4   $0xdd, Z11, Z5, Z5
-	VSHUFF32X4   $0xee, Z2, Z1, Z1
-	VSHUFF32X4   $0xee, Z6, Z4, Z2
-	VSHUFF32X4   $0x88, Z2, Z1, Z4
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z13, Z2, Z0
+	VMOVUPS      (R8), X17
+	VINSERTF32X4 $0x01, (R9), Y17, Y17
+	VMOVUPS      (R8)(BX*1), X18
+	VINSERTF32X4 $0x01, (R9)(BX*1), Y18, Y18
+	VMOVUPS      (R8)(BX*2), X19
+	VINSERTF32X4 $0x01, (R9)(BX*2), Y19, Y19
+	VMOVUPS      (R8)(SI*1), X20
+	VINSERTF32X4 $0x01, (R9)(SI*1), Y20, Y20
+	VUNPCKLPS    Y18, Y17, Y1
+	VUNPCKHPS    Y18, Y17, Y2
+	VUNPCKLPS    Y20, Y19, Y3
+	VUNPCKHPS    Y20, Y19, Y4
+	VUNPCKLPD    Y3, Y1, Y5
+	VUNPCKHPD    Y3, Y1, Y1
+	VUNPCKLPD    Y4, Y2, Y3
+	VUNPCKHPD    Y4, Y2, Y2
+	VCVTPS2PD    Y5, Z5
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z4
+	VFMADD231PD  Z5, Z4, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z12, Z2, Z0
+	VCVTPS2PD    Y1, Z1
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z4
+	VFMADD231PD  Z1, Z4, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z10, Z2, Z0
+	VCVTPS2PD    Y3, Z3
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z3, Z1, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z5, Z2, Z0
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z2, Z1, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z9, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z4, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R9
-	SUBQ         $0x00000008, R10
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x00000004, R10
 	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x00000008, R10
+	ADDQ    $0x00000004, R10
 	TESTQ   R10, R10
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (R8), X7
-	VINSERTPS    $0x10, (R8)(BX*1), X7, X7
-	VINSERTPS    $0x20, (R8)(BX*2), X7, X7
-	VINSERTPS    $0x30, (R8)(SI*1), X7, X7
+	VMOVSS       (R8), X21
+	VINSERTPS    $0x10, (R8)(BX*1), X21, X21
+	VINSERTPS    $0x20, (R8)(BX*2), X21, X21
+	VINSERTPS    $0x30, (R8)(SI*1), X21, X21
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y7, Y7
-	VCVTPS2PD    Y7, Z7
+	VINSERTF32X4 $0x01, X1, Y21, Y21
+	VCVTPS2PD    Y21, Z21
 	VBROADCASTSS (DI), Y1
 	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z7, Z1, Z0
+	VFMADD231PD  Z21, Z1, Z0
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67486,100 +70383,72 @@ single:
 	LEAQ    (R8)(BX*4), R9
 	VXORPS  Z0, Z0, Z0
 	MOVQ    d+56(FP), R10
-	SUBQ    $0x00000008, R10
+	SUBQ    $0x00000004, R10
 	JL      onefewer
 	PCALIGN $0x40
 
 onesome:
-	VCVTPS2PD    (R8), Z1
-	VCVTPS2PD    (R8)(BX*1), Z2
-	VPUNPCKLQDQ  Z2, Z1, Z3
-	VPUNPCKHQDQ  Z2, Z1, Z1
-	VCVTPS2PD    (R8)(BX*2), Z2
-	VCVTPS2PD    (R8)(SI*1), Z4
-	VPUNPCKLQDQ  Z4, Z2, Z5
-	VPUNPCKHQDQ  Z4, Z2, Z2
-	VCVTPS2PD    (R9), Z4
-	VCVTPS2PD    (R9)(BX*1), Z6
-	VPUNPCKLQDQ  Z6, Z4, Z7
-	VPUNPCKHQDQ  Z6, Z4, Z4
-	VCVTPS2PD    (R9)(BX*2), Z6
-	VCVTPS2PD    (R9)(SI*1), Z9
-	VPUNPCKLQDQ  Z9, Z6, Z10
-	VPUNPCKHQDQ  Z9, Z6, Z6
-	VSHUFF32X4   $0x44, Z5, Z3, Z9
-	VSHUFF32X4   $0x44, Z10, Z7, Z11
-	VSHUFF32X4   $0x88, Z11, Z9, Z12
-	VSHUFF32X4   $0xdd, Z11, Z9, Z9
-	VSHUFF32X4   $0xee, Z5, Z3, Z3
-	VSHUFF32X4   $0xee, Z10, Z7, Z5
-	VSHUFF32X4   $0x88, Z5, Z3, Z7
-	VSHUFF32X4   $0xdd, Z5, Z3, Z3
-	VSHUFF32X4   $0x44, Z2, Z1, Z5
-	VSHUFF32X4   $0x44, Z6, Z4, Z10
-	VSHUFF32X4   $0x88, Z10, Z5, Z11
-	VSHUFF32X4   $0xdd, Z10, Z5, Z5
-	VSHUFF32X4   $0xee, Z2, Z1, Z1
-	VSHUFF32X4   $0xee, Z6, Z4, Z2
-	VSHUFF32X4   $0x88, Z2, Z1, Z4
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z12, Z2, Z0
+	VMOVUPS      (R8), X22
+	VINSERTF32X4 $0x01, (R9), Y22, Y22
+	VMOVUPS      (R8)(BX*1), X23
+	VINSERTF32X4 $0x01, (R9)(BX*1), Y23, Y23
+	VMOVUPS      (R8)(BX*2), X24
+	VINSERTF32X4 $0x01, (R9)(BX*2), Y24, Y24
+	VMOVUPS      (R8)(SI*1), X25
+	VINSERTF32X4 $0x01, (R9)(SI*1), Y25, Y25
+	VUNPCKLPS    Y23, Y22, Y1
+	VUNPCKHPS    Y23, Y22, Y2
+	VUNPCKLPS    Y25, Y24, Y3
+	VUNPCKHPS    Y25, Y24, Y4
+	VUNPCKLPD    Y3, Y1, Y5
+	VUNPCKHPD    Y3, Y1, Y1
+	VUNPCKLPD    Y4, Y2, Y3
+	VUNPCKHPD    Y4, Y2, Y2
+	VCVTPS2PD    Y5, Z5
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z4
+	VFMADD231PD  Z5, Z4, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z11, Z2, Z0
+	VCVTPS2PD    Y1, Z1
+	VBROADCASTSS (DI), Y4
+	VCVTPS2PD    Y4, Z4
+	VFMADD231PD  Z1, Z4, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z9, Z2, Z0
+	VCVTPS2PD    Y3, Z3
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z3, Z1, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
 	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z5, Z2, Z0
+	VBROADCASTSS (DI), Y1
+	VCVTPS2PD    Y1, Z1
+	VFMADD231PD  Z2, Z1, Z0
 	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z7, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z4, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x00000004, DI
-	VBROADCASTSS (DI), Y2
-	VCVTPS2PD    Y2, Z2
-	VFMADD231PD  Z1, Z2, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R9
-	SUBQ         $0x00000008, R10
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x00000004, R10
 	JGE          onesome
 
 onefewer:
-	ADDQ    $0x00000008, R10
+	ADDQ    $0x00000004, R10
 	TESTQ   R10, R10
 	JZ      onerows
 	PCALIGN $0x40
 
 onerow:
-	VMOVSS       (R8), X8
-	VINSERTPS    $0x10, (R8)(BX*1), X8, X8
-	VINSERTPS    $0x20, (R8)(BX*2), X8, X8
-	VINSERTPS    $0x30, (R8)(SI*1), X8, X8
+	VMOVSS       (R8), X26
+	VINSERTPS    $0x10, (R8)(BX*1), X26, X26
+	VINSERTPS    $0x20, (R8)(BX*2), X26, X26
+	VINSERTPS    $0x30, (R8)(SI*1), X26, X26
 	VMOVSS       (R9), X1
 	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
 	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
 	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y8, Y8
-	VCVTPS2PD    Y8, Z8
+	VINSERTF32X4 $0x01, X1, Y26, Y26
+	VCVTPS2PD    Y26, Z26
 	VBROADCASTSS (DI), Y1
 	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z8, Z1, Z0
+	VFMADD231PD  Z26, Z1, Z0
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
@@ -67743,18 +70612,18 @@ lastrow:
 	VBROADCASTSS (DI), Z10
 	VSUBPS       Z10, Z9, Z9
 	VMULPS       Z0, Z9, Z9
-	VRNDSCALEPS  $0x00, Z9, Z10
-	VSUBPS       Z10, Z9, Z11
-	VMOVAPS      Z2, Z12
-	VFMADD231PS  Z1, Z11, Z12
-	VFMADD213PS  Z3, Z11, Z12
-	VFMADD213PS  Z4, Z11, Z12
-	VFMADD213PS  Z5, Z11, Z12
-	VFMADD213PS  Z6, Z11, Z12
-	VFMADD213PS  Z7, Z11, Z12
+	VREDUCEPS    $0x00, Z9, Z10
+	VMOVAPS      Z2, Z11
+	VFMADD231PS  Z1, Z10, Z11
+	VFMADD213PS  Z3, Z10, Z11
+	VFMADD213PS  Z4, Z10, Z11
+	VFMADD213PS  Z5, Z10, Z11
+	VFMADD213PS  Z6, Z10, Z11
+	VFMADD213PS  Z7, Z10, Z11
+	VSUBPS       Z10, Z9, Z10
 	VCMPPS       $0x15, Z8, Z9, K2
-	VSCALEFPS.Z  Z10, Z12, K2, Z12
-	VMOVUPS      Z12, K1, (DX)
+	VSCALEFPS.Z  Z10, Z11, K2, Z11
+	VMOVUPS      Z11, K1, (DX)
 	ADDQ         BX, DX
 	ADDQ         BX, SI
 	ADDQ         $0x00000004, DI
@@ -67784,30 +70653,30 @@ lanes2row:
 	VSUBPS       Z11, Z10, Z10
 	VMULPS       Z0, Z9, Z9
 	VMULPS       Z0, Z10, Z10
-	VRNDSCALEPS  $0x00, Z9, Z11
-	VRNDSCALEPS  $0x00, Z10, Z12
-	VSUBPS       Z11, Z9, Z13
-	VSUBPS       Z12, Z10, Z14
-	VMOVAPS      Z2, Z15
-	VFMADD231PS  Z1, Z13, Z15
-	VMOVAPS      Z2, Z16
-	VFMADD231PS  Z1, Z14, Z16
-	VFMADD213PS  Z3, Z13, Z15
-	VFMADD213PS  Z3, Z14, Z16
-	VFMADD213PS  Z4, Z13, Z15
-	VFMADD213PS  Z4, Z14, Z16
-	VFMADD213PS  Z5, Z13, Z15
-	VFMADD213PS  Z5, Z14, Z16
-	VFMADD213PS  Z6, Z13, Z15
-	VFMADD213PS  Z6, Z14, Z16
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z7, Z14, Z16
+	VREDUCEPS    $0x00, Z9, Z11
+	VREDUCEPS    $0x00, Z10, Z12
+	VMOVAPS      Z2, Z13
+	VFMADD231PS  Z1, Z11, Z13
+	VMOVAPS      Z2, Z14
+	VFMADD231PS  Z1, Z12, Z14
+	VFMADD213PS  Z3, Z11, Z13
+	VFMADD213PS  Z3, Z12, Z14
+	VFMADD213PS  Z4, Z11, Z13
+	VFMADD213PS  Z4, Z12, Z14
+	VFMADD213PS  Z5, Z11, Z13
+	VFMADD213PS  Z5, Z12, Z14
+	VFMADD213PS  Z6, Z11, Z13
+	VFMADD213PS  Z6, Z12, Z14
+	VFMADD213PS  Z7, Z11, Z13
+	VFMADD213PS  Z7, Z12, Z14
+	VSUBPS       Z11, Z9, Z11
+	VSUBPS       Z12, Z10, Z12
 	VCMPPS       $0x15, Z8, Z9, K1
-	VSCALEFPS.Z  Z11, Z15, K1, Z15
+	VSCALEFPS.Z  Z11, Z13, K1, Z13
 	VCMPPS       $0x15, Z8, Z10, K1
-	VSCALEFPS.Z  Z12, Z16, K1, Z16
-	VMOVUPS      Z15, (DX)
-	VMOVUPS      Z16, 64(DX)
+	VSCALEFPS.Z  Z12, Z14, K1, Z14
+	VMOVUPS      Z13, (DX)
+	VMOVUPS      Z14, 64(DX)
 	ADDQ         BX, DX
 	ADDQ         BX, SI
 	ADDQ         $0x00000004, DI

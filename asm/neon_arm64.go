@@ -176,6 +176,36 @@ func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte
 //go:noescape
 func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmE2M1NEON is BlockKernels.Gemm, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmE2M1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightInt8LongValuesNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8LongValuesNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8E2M1NEON is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8E2M1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8DotValuesNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8DotValuesNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotE2M1NEON is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8DotE2M1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenE2M1NEON is BlockKernels.Widen, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightWidenE2M1NEON(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenGroupedNEON widens blocks of grouped formats, whose kernels jump to it.
 //
 //go:noescape
@@ -265,21 +295,6 @@ func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte
 //
 //go:noescape
 func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightWidenU5x16BF16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
-
-// weightGemmInt8U5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightGemmInt8DotU5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS5x16F32NEON is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
@@ -709,7 +724,7 @@ func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk i
 // weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasNEON(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruNEON is Activations.GRU, see package ukernel.
 //

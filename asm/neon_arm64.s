@@ -26,8 +26,12 @@ DATA lanesNEON<>+1152(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?fff\xc1f
 DATA lanesNEON<>+1216(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\ua720?\ua720?\ua720?\ua720?\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\x00\x01\x02\x03\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd\xe8\xd3\u04bd"
 DATA lanesNEON<>+1280(SB)/64, $"`W\x13\xc0`W\x13\xc0`W\x13\xc0`W\x13\xc0ff.\xc1ff.\xc1ff.\xc1ff.\xc1V\x8d\n1V\x8d\n1V\x8d\n1V\x8d\n1\x9d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 DATA lanesNEON<>+1344(SB)/64, $"\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B\x00\x00\xc8B*B\xcc>*B\xcc>*B\xcc>*B\xcc>\xb63[>\xb63[>\xb63[>\xb63[>*B\xcc?*B\xcc?*B\xcc?*B\xcc?"
-DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
-GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1472
+DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\x00\x80G\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r\x00\x00\x80\r"
+DATA lanesNEON<>+1472(SB)/32, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
+GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1504
+
+DATA valuesE2M1NEON<>+0(SB)/16, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
+GLOBL valuesE2M1NEON<>(SB), RODATA|NOPTR, $16
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -9354,6 +9358,2231 @@ step:
 done:
 	RET
 
+// func weightGemmE2M1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1NEON(SB), NOSPLIT, $192-113
+	MOVD $0x43000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-192(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
+	FMOVQ F0, 128(R0)
+	FMOVQ F0, 160(R0)
+	MOVD $0x43100000, R1
+	VDUP R1, V0.S4
+	MOVD $valuesE2M1NEON<>(SB), R1
+	FMOVQ (R1), F1
+	MOVD $0x0f0f0f0f, R1
+	VDUP R1, V2.S4
+	MOVD a_base+32(FP), R8
+	MOVD c_base+0(FP), R9
+	MOVD m+96(FP), R10
+	MOVD rs+56(FP), R11
+	LSL $2, R11, R11
+	MOVD ldc+24(FP), R12
+	LSL $2, R12, R12
+	MOVD cs+64(FP), R13
+	LSL $2, R13, R13
+	CBZ R10, done
+
+row:
+	MOVD b_base+72(FP), R14
+	MOVD k+104(FP), R16
+	MOVBU load+112(FP), R19
+	MOVD R8, R15
+
+segment:
+	MOVD $128, R17
+	CMP R17, R16
+	CSEL LT, R16, R17, R17
+	SUB R17, R16, R16
+	MOVD $0, R20
+
+half:
+	MOVD R15, R1
+	ADD R20<<1, R14, R2
+	ADD $96, R14, R3
+	ADD R20<<2, R3, R3
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD R17, R7
+
+block:
+	FMOVQ (R2), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	FMOVQ 16(R2), F12
+	WORD $0x6e61398d // shll2 v13.4s, v12.8h, #16
+	WORD $0x2e61398c // shll v12.4s, v12.4h, #16
+	FMOVQ 32(R2), F14
+	WORD $0x6e6139cf // shll2 v15.4s, v14.8h, #16
+	WORD $0x2e6139ce // shll v14.4s, v14.4h, #16
+	MOVD R3, R4
+	MOVD $8323072, R5
+	VDUP R5, V3.S4
+	MOVD $16, R21
+	VDUP R21, V16.S4
+	MOVD $8, R5
+
+step:
+	MOVD $4, R6
+	PCALIGN $32
+
+stepword:
+	FMOVS (R1), F17
+	ADD R13, R1, R1
+	FMOVQ (R3), F24
+	FMOVQ 16(R3), F25
+	FMOVQ 32(R3), F26
+	WORD $0x6eb04718 // ushl v24.4s, v24.4s, v16.4s
+	VAND V2.B16, V24.B16, V24.B16
+	VTBL V24.B16, [V1.B16], V24.B16
+	WORD $0x6eb04739 // ushl v25.4s, v25.4s, v16.4s
+	VAND V2.B16, V25.B16, V25.B16
+	VTBL V25.B16, [V1.B16], V25.B16
+	WORD $0x6eb0475a // ushl v26.4s, v26.4s, v16.4s
+	VAND V2.B16, V26.B16, V26.B16
+	VTBL V26.B16, [V1.B16], V26.B16
+	FLDPQ (R0), (F18, F21)
+	FLDPQ 32(R0), (F19, F22)
+	FLDPQ 64(R0), (F20, F23)
+	VBIT V3.B16, V24.B16, V18.B16
+	VBIT V3.B16, V25.B16, V19.B16
+	VBIT V3.B16, V26.B16, V20.B16
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x6e2ade55 // fmul v21.4s, v18.4s, v10.4s
+	WORD $0x6e2bde76 // fmul v22.4s, v19.4s, v11.4s
+	WORD $0x6e2cde97 // fmul v23.4s, v20.4s, v12.4s
+	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
+	WORD $0x4f9112c5 // fmla v5.4s, v22.4s, v17.s[0]
+	WORD $0x4f9112e6 // fmla v6.4s, v23.4s, v17.s[0]
+	FMOVQ 48(R3), F24
+	FMOVQ 64(R3), F25
+	FMOVQ 80(R3), F26
+	WORD $0x6eb04718 // ushl v24.4s, v24.4s, v16.4s
+	VAND V2.B16, V24.B16, V24.B16
+	VTBL V24.B16, [V1.B16], V24.B16
+	WORD $0x6eb04739 // ushl v25.4s, v25.4s, v16.4s
+	VAND V2.B16, V25.B16, V25.B16
+	VTBL V25.B16, [V1.B16], V25.B16
+	WORD $0x6eb0475a // ushl v26.4s, v26.4s, v16.4s
+	VAND V2.B16, V26.B16, V26.B16
+	VTBL V26.B16, [V1.B16], V26.B16
+	FLDPQ 96(R0), (F18, F21)
+	FLDPQ 128(R0), (F19, F22)
+	FLDPQ 160(R0), (F20, F23)
+	VBIT V3.B16, V24.B16, V18.B16
+	VBIT V3.B16, V25.B16, V19.B16
+	VBIT V3.B16, V26.B16, V20.B16
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x6e2dde55 // fmul v21.4s, v18.4s, v13.4s
+	WORD $0x6e2ede76 // fmul v22.4s, v19.4s, v14.4s
+	WORD $0x6e2fde97 // fmul v23.4s, v20.4s, v15.4s
+	WORD $0x4f9112a7 // fmla v7.4s, v21.4s, v17.s[0]
+	WORD $0x4f9112c8 // fmla v8.4s, v22.4s, v17.s[0]
+	WORD $0x4f9112e9 // fmla v9.4s, v23.4s, v17.s[0]
+	ADD $192, R3, R3
+	SUBS $1, R6, R6
+	BNE stepword
+	SUB $768, R3, R3
+	PRFM 2048(R4), PLDL1KEEP
+	PRFM 2112(R4), PLDL1KEEP
+	ADD $108, R4, R4
+	SUB $4, R21, R21
+	VDUP R21, V16.S4
+	SUBS $1, R5, R5
+	BNE step
+	ADD $864, R2, R2
+	ADD $864, R3, R3
+	SUBS $32, R7, R7
+	BNE block
+	ADD R20<<2, R9, R5
+	CBZ R19, store
+	FMOVQ (R5), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 16(R5), F11
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	FMOVQ 32(R5), F12
+	WORD $0x4e2cd4c6 // fadd v6.4s, v6.4s, v12.4s
+	FMOVQ 48(R5), F13
+	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	FMOVQ 64(R5), F14
+	WORD $0x4e2ed508 // fadd v8.4s, v8.4s, v14.4s
+	FMOVQ 80(R5), F15
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+
+store:
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	FMOVQ F8, 64(R5)
+	FMOVQ F9, 80(R5)
+	ADD $24, R20, R20
+	CMP $48, R20
+	BLT half
+	MOVD R1, R15
+	SUB $48, R2, R14
+	MOVD $1, R19
+	CBNZ R16, segment
+	ADD R11, R8, R8
+	ADD R12, R9, R9
+	SUBS $1, R10, R10
+	BNE row
+
+done:
+	RET
+
+// func weightInt8LongValuesNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8LongValuesNEON(SB), NOSPLIT, $32-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x4b400000, R17
+	VDUP R17, V1.S4
+	MOVD $valuesE2M1NEON<>(SB), R17
+	FMOVQ (R17), F2
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	MOVD b_len+72(FP), R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-32(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-16(SP)
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows2four
+	MOVD R6, R21
+	VMOVI $0, V7.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V4.B16
+	ADD R2, R21, R22
+	VMOVI $0, V9.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V6.B16
+	ADD R8, R12, R14
+	MOVD $4, R16
+	PCALIGN $32
+
+rows2eight:
+	VLD1R.P 4(R21), [V11.S4]
+	VLD1R.P 4(R21), [V13.S4]
+	VLD1R.P 4(R22), [V12.S4]
+	VLD1R.P 4(R22), [V14.S4]
+	FLDPQ (R12), (F15, F16)
+	FLDPQ (R14), (F17, F18)
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	WORD $0x0e2bc1f3 // smull v19.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f4 // smull2 v20.8h, v15.16b, v11.16b
+	WORD $0x0e2d8233 // smlal v19.8h, v17.8b, v13.8b
+	WORD $0x4e2d8234 // smlal2 v20.8h, v17.16b, v13.16b
+	WORD $0x4e606a67 // sadalp v7.4s, v19.8h
+	WORD $0x4e606a83 // sadalp v3.4s, v20.8h
+	WORD $0x0e2cc1f3 // smull v19.8h, v15.8b, v12.8b
+	WORD $0x4e2cc1f4 // smull2 v20.8h, v15.16b, v12.16b
+	WORD $0x0e2e8233 // smlal v19.8h, v17.8b, v14.8b
+	WORD $0x4e2e8234 // smlal2 v20.8h, v17.16b, v14.16b
+	WORD $0x4e606a69 // sadalp v9.4s, v19.8h
+	WORD $0x4e606a85 // sadalp v5.4s, v20.8h
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	WORD $0x0e2bc213 // smull v19.8h, v16.8b, v11.8b
+	WORD $0x4e2bc214 // smull2 v20.8h, v16.16b, v11.16b
+	WORD $0x0e2d8253 // smlal v19.8h, v18.8b, v13.8b
+	WORD $0x4e2d8254 // smlal2 v20.8h, v18.16b, v13.16b
+	WORD $0x4e606a68 // sadalp v8.4s, v19.8h
+	WORD $0x4e606a84 // sadalp v4.4s, v20.8h
+	WORD $0x0e2cc213 // smull v19.8h, v16.8b, v12.8b
+	WORD $0x4e2cc214 // smull2 v20.8h, v16.16b, v12.16b
+	WORD $0x0e2e8253 // smlal v19.8h, v18.8b, v14.8b
+	WORD $0x4e2e8254 // smlal2 v20.8h, v18.16b, v14.16b
+	WORD $0x4e606a6a // sadalp v10.4s, v19.8h
+	WORD $0x4e606a86 // sadalp v6.4s, v20.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8<<1, R12, R12
+	ADD R8<<1, R14, R14
+	SUBS $1, R16, R16
+	BNE rows2eight
+	FMOVQ local-32(SP), F11
+	VADDP V3.S4, V7.S4, V3.S4
+	VADD V11.S4, V3.S4, V3.S4
+	VADDP V4.S4, V8.S4, V4.S4
+	VADD V11.S4, V4.S4, V4.S4
+	FMOVQ local-16(SP), F11
+	VADDP V5.S4, V9.S4, V5.S4
+	VADD V11.S4, V5.S4, V5.S4
+	VADDP V6.S4, V10.S4, V6.S4
+	VADD V11.S4, V6.S4, V6.S4
+	B rows2sums
+
+rows2four:
+	MOVD R6, R21
+	VMOVI $0, V7.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V4.B16
+	ADD R2, R21, R22
+	VMOVI $0, V9.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V6.B16
+	MOVD $4, R16
+	PCALIGN $32
+
+rows2word:
+	VLD1R.P 4(R21), [V11.S4]
+	ADD $12, R21, R14
+	VLD1R (R14), [V13.S4]
+	VLD1R.P 4(R22), [V12.S4]
+	ADD $12, R22, R14
+	VLD1R (R14), [V14.S4]
+	FLDPQ (R12), (F16, F17)
+	VAND V0.B16, V16.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	WORD $0x0e2b81e7 // smlal v7.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e3 // smlal2 v3.8h, v15.16b, v11.16b
+	WORD $0x0e2d8207 // smlal v7.8h, v16.8b, v13.8b
+	WORD $0x4e2d8203 // smlal2 v3.8h, v16.16b, v13.16b
+	WORD $0x0e2c81e9 // smlal v9.8h, v15.8b, v12.8b
+	WORD $0x4e2c81e5 // smlal2 v5.8h, v15.16b, v12.16b
+	WORD $0x0e2e8209 // smlal v9.8h, v16.8b, v14.8b
+	WORD $0x4e2e8205 // smlal2 v5.8h, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	WORD $0x0e2b81e8 // smlal v8.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e4 // smlal2 v4.8h, v15.16b, v11.16b
+	WORD $0x0e2d8228 // smlal v8.8h, v17.8b, v13.8b
+	WORD $0x4e2d8224 // smlal2 v4.8h, v17.16b, v13.16b
+	WORD $0x0e2c81ea // smlal v10.8h, v15.8b, v12.8b
+	WORD $0x4e2c81e6 // smlal2 v6.8h, v15.16b, v12.16b
+	WORD $0x0e2e822a // smlal v10.8h, v17.8b, v14.8b
+	WORD $0x4e2e8226 // smlal2 v6.8h, v17.16b, v14.16b
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows2word
+	VMOVI $0, V11.B16
+	WORD $0x4e6068eb // sadalp v11.4s, v7.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e60686c // sadalp v12.4s, v3.8h
+	VADDP V12.S4, V11.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60690b // sadalp v11.4s, v8.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	VADDP V12.S4, V11.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60692b // sadalp v11.4s, v9.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e6068ac // sadalp v12.4s, v5.8h
+	VADDP V12.S4, V11.S4, V5.S4
+	VADD V1.S4, V5.S4, V5.S4
+	VMOVI $0, V11.B16
+	WORD $0x4e60694b // sadalp v11.4s, v10.8h
+	VMOVI $0, V12.B16
+	WORD $0x4e6068cc // sadalp v12.4s, v6.8h
+	VADDP V12.S4, V11.S4, V6.S4
+	VADD V1.S4, V6.S4, V6.S4
+
+rows2sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F7
+	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
+	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
+	CBZ R20, rows2scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F9
+	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+
+rows2scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F11
+	ADD R2, R14, R14
+	FLDPQ (R15), (F14, F15)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
+	VFMLA V12.S4, V3.S4, V14.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
+	VFMLA V13.S4, V4.S4, V15.S4
+	VSHL $4, V11.S4, V11.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
+	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
+	CBZ R20, rows2row0
+	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
+	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+
+rows2row0:
+	FSTPQ (F14, F15), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F11
+	ADD R2, R14, R14
+	FLDPQ (R15), (F14, F15)
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
+	VFMLA V12.S4, V5.S4, V14.S4
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
+	VFMLA V13.S4, V6.S4, V15.S4
+	VSHL $4, V11.S4, V11.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
+	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
+	CBZ R20, rows2row1
+	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
+	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+
+rows2row1:
+	FSTPQ (F14, F15), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-32(SP)
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows1four
+	MOVD R6, R21
+	VMOVI $0, V5.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V4.B16
+	ADD R8, R12, R14
+	MOVD $4, R16
+	PCALIGN $32
+
+rows1eight:
+	VLD1R.P 4(R21), [V7.S4]
+	VLD1R.P 4(R21), [V8.S4]
+	FLDPQ (R12), (F9, F10)
+	FLDPQ (R14), (F11, F12)
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V11.B16, V11.B16
+	WORD $0x0e27c12d // smull v13.8h, v9.8b, v7.8b
+	WORD $0x4e27c12e // smull2 v14.8h, v9.16b, v7.16b
+	WORD $0x0e28816d // smlal v13.8h, v11.8b, v8.8b
+	WORD $0x4e28816e // smlal2 v14.8h, v11.16b, v8.16b
+	WORD $0x4e6069a5 // sadalp v5.4s, v13.8h
+	WORD $0x4e6069c3 // sadalp v3.4s, v14.8h
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	WORD $0x0e27c14d // smull v13.8h, v10.8b, v7.8b
+	WORD $0x4e27c14e // smull2 v14.8h, v10.16b, v7.16b
+	WORD $0x0e28818d // smlal v13.8h, v12.8b, v8.8b
+	WORD $0x4e28818e // smlal2 v14.8h, v12.16b, v8.16b
+	WORD $0x4e6069a6 // sadalp v6.4s, v13.8h
+	WORD $0x4e6069c4 // sadalp v4.4s, v14.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8<<1, R12, R12
+	ADD R8<<1, R14, R14
+	SUBS $1, R16, R16
+	BNE rows1eight
+	FMOVQ local-32(SP), F7
+	VADDP V3.S4, V5.S4, V3.S4
+	VADD V7.S4, V3.S4, V3.S4
+	VADDP V4.S4, V6.S4, V4.S4
+	VADD V7.S4, V4.S4, V4.S4
+	B rows1sums
+
+rows1four:
+	MOVD R6, R21
+	VMOVI $0, V5.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V4.B16
+	MOVD $4, R16
+	PCALIGN $32
+
+rows1word:
+	VLD1R.P 4(R21), [V7.S4]
+	ADD $12, R21, R14
+	VLD1R (R14), [V8.S4]
+	FLDPQ (R12), (F10, F11)
+	VAND V0.B16, V10.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	WORD $0x0e278125 // smlal v5.8h, v9.8b, v7.8b
+	WORD $0x4e278123 // smlal2 v3.8h, v9.16b, v7.16b
+	WORD $0x0e288145 // smlal v5.8h, v10.8b, v8.8b
+	WORD $0x4e288143 // smlal2 v3.8h, v10.16b, v8.16b
+	VAND V0.B16, V11.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	WORD $0x0e278126 // smlal v6.8h, v9.8b, v7.8b
+	WORD $0x4e278124 // smlal2 v4.8h, v9.16b, v7.16b
+	WORD $0x0e288166 // smlal v6.8h, v11.8b, v8.8b
+	WORD $0x4e288164 // smlal2 v4.8h, v11.16b, v8.16b
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows1word
+	VMOVI $0, V7.B16
+	WORD $0x4e6068a7 // sadalp v7.4s, v5.8h
+	VMOVI $0, V8.B16
+	WORD $0x4e606868 // sadalp v8.4s, v3.8h
+	VADDP V8.S4, V7.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VMOVI $0, V7.B16
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	VMOVI $0, V8.B16
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	VADDP V8.S4, V7.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
+
+rows1sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F5
+	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
+	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
+	CBZ R20, rows1scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F7
+	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+
+rows1scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F9
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8990aa // fmul v10.4s, v5.4s, v9.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8990cb // fmul v11.4s, v6.4s, v9.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
+	CBZ R20, rows1row0
+	WORD $0x4fa910ec // fmla v12.4s, v7.4s, v9.s[1]
+	WORD $0x4fa9110d // fmla v13.4s, v8.4s, v9.s[1]
+
+rows1row0:
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8E2M1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8LongValuesNEON(SB)
+
+// func weightInt8DotValuesNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8DotValuesNEON(SB), NOSPLIT, $128-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x4b400000, R17
+	VDUP R17, V1.S4
+	MOVD $valuesE2M1NEON<>(SB), R17
+	FMOVQ (R17), F2
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	MOVD b_len+72(FP), R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 8 × 2 vectors.
+rows8:
+	CMP $8, R4
+	BLT rows8done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows8block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-112(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-96(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-80(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-64(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-48(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-32(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-16(SP)
+	MOVD $0, R11
+
+rows8lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows8four
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-96(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-80(SP), F10
+	FMOVQ local-64(SP), F11
+	FMOVQ local-64(SP), F12
+	FMOVQ local-48(SP), F13
+	FMOVQ local-48(SP), F14
+	FMOVQ local-32(SP), F15
+	FMOVQ local-32(SP), F16
+	FMOVQ local-16(SP), F17
+	FMOVQ local-16(SP), F18
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows8eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	ADD R2, R14, R14
+	FMOVQ (R14), F26
+	FLDPQ (R12), (F27, F28)
+	VEOR V0.B16, V27.B16, V27.B16
+	VEOR V0.B16, V28.B16, V28.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f93e363 // sdot v3.4s, v27.16b, v19.4b[0]
+	WORD $0x4f93e384 // sdot v4.4s, v28.16b, v19.4b[0]
+	WORD $0x4f94e365 // sdot v5.4s, v27.16b, v20.4b[0]
+	WORD $0x4f94e386 // sdot v6.4s, v28.16b, v20.4b[0]
+	WORD $0x4f95e367 // sdot v7.4s, v27.16b, v21.4b[0]
+	WORD $0x4f95e388 // sdot v8.4s, v28.16b, v21.4b[0]
+	WORD $0x4f96e369 // sdot v9.4s, v27.16b, v22.4b[0]
+	WORD $0x4f96e38a // sdot v10.4s, v28.16b, v22.4b[0]
+	WORD $0x4f97e36b // sdot v11.4s, v27.16b, v23.4b[0]
+	WORD $0x4f97e38c // sdot v12.4s, v28.16b, v23.4b[0]
+	WORD $0x4f98e36d // sdot v13.4s, v27.16b, v24.4b[0]
+	WORD $0x4f98e38e // sdot v14.4s, v28.16b, v24.4b[0]
+	WORD $0x4f99e36f // sdot v15.4s, v27.16b, v25.4b[0]
+	WORD $0x4f99e390 // sdot v16.4s, v28.16b, v25.4b[0]
+	WORD $0x4f9ae371 // sdot v17.4s, v27.16b, v26.4b[0]
+	WORD $0x4f9ae392 // sdot v18.4s, v28.16b, v26.4b[0]
+	FLDPQ (R12), (F29, F30)
+	VEOR V0.B16, V29.B16, V29.B16
+	VEOR V0.B16, V30.B16, V30.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb3e3a3 // sdot v3.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb3e3c4 // sdot v4.4s, v30.16b, v19.4b[1]
+	WORD $0x4fb4e3a5 // sdot v5.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb4e3c6 // sdot v6.4s, v30.16b, v20.4b[1]
+	WORD $0x4fb5e3a7 // sdot v7.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb5e3c8 // sdot v8.4s, v30.16b, v21.4b[1]
+	WORD $0x4fb6e3a9 // sdot v9.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb6e3ca // sdot v10.4s, v30.16b, v22.4b[1]
+	WORD $0x4fb7e3ab // sdot v11.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb7e3cc // sdot v12.4s, v30.16b, v23.4b[1]
+	WORD $0x4fb8e3ad // sdot v13.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb8e3ce // sdot v14.4s, v30.16b, v24.4b[1]
+	WORD $0x4fb9e3af // sdot v15.4s, v29.16b, v25.4b[1]
+	WORD $0x4fb9e3d0 // sdot v16.4s, v30.16b, v25.4b[1]
+	WORD $0x4fbae3b1 // sdot v17.4s, v29.16b, v26.4b[1]
+	WORD $0x4fbae3d2 // sdot v18.4s, v30.16b, v26.4b[1]
+	FLDPQ (R12), (F27, F28)
+	VEOR V0.B16, V27.B16, V27.B16
+	VEOR V0.B16, V28.B16, V28.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f93eb63 // sdot v3.4s, v27.16b, v19.4b[2]
+	WORD $0x4f93eb84 // sdot v4.4s, v28.16b, v19.4b[2]
+	WORD $0x4f94eb65 // sdot v5.4s, v27.16b, v20.4b[2]
+	WORD $0x4f94eb86 // sdot v6.4s, v28.16b, v20.4b[2]
+	WORD $0x4f95eb67 // sdot v7.4s, v27.16b, v21.4b[2]
+	WORD $0x4f95eb88 // sdot v8.4s, v28.16b, v21.4b[2]
+	WORD $0x4f96eb69 // sdot v9.4s, v27.16b, v22.4b[2]
+	WORD $0x4f96eb8a // sdot v10.4s, v28.16b, v22.4b[2]
+	WORD $0x4f97eb6b // sdot v11.4s, v27.16b, v23.4b[2]
+	WORD $0x4f97eb8c // sdot v12.4s, v28.16b, v23.4b[2]
+	WORD $0x4f98eb6d // sdot v13.4s, v27.16b, v24.4b[2]
+	WORD $0x4f98eb8e // sdot v14.4s, v28.16b, v24.4b[2]
+	WORD $0x4f99eb6f // sdot v15.4s, v27.16b, v25.4b[2]
+	WORD $0x4f99eb90 // sdot v16.4s, v28.16b, v25.4b[2]
+	WORD $0x4f9aeb71 // sdot v17.4s, v27.16b, v26.4b[2]
+	WORD $0x4f9aeb92 // sdot v18.4s, v28.16b, v26.4b[2]
+	FLDPQ (R12), (F29, F30)
+	VEOR V0.B16, V29.B16, V29.B16
+	VEOR V0.B16, V30.B16, V30.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb3eba3 // sdot v3.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb3ebc4 // sdot v4.4s, v30.16b, v19.4b[3]
+	WORD $0x4fb4eba5 // sdot v5.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb4ebc6 // sdot v6.4s, v30.16b, v20.4b[3]
+	WORD $0x4fb5eba7 // sdot v7.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb5ebc8 // sdot v8.4s, v30.16b, v21.4b[3]
+	WORD $0x4fb6eba9 // sdot v9.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb6ebca // sdot v10.4s, v30.16b, v22.4b[3]
+	WORD $0x4fb7ebab // sdot v11.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb7ebcc // sdot v12.4s, v30.16b, v23.4b[3]
+	WORD $0x4fb8ebad // sdot v13.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb8ebce // sdot v14.4s, v30.16b, v24.4b[3]
+	WORD $0x4fb9ebaf // sdot v15.4s, v29.16b, v25.4b[3]
+	WORD $0x4fb9ebd0 // sdot v16.4s, v30.16b, v25.4b[3]
+	WORD $0x4fbaebb1 // sdot v17.4s, v29.16b, v26.4b[3]
+	WORD $0x4fbaebd2 // sdot v18.4s, v30.16b, v26.4b[3]
+	SUBS $1, R16, R16
+	BNE rows8eight
+	B rows8sums
+
+rows8four:
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-96(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-80(SP), F10
+	FMOVQ local-64(SP), F11
+	FMOVQ local-64(SP), F12
+	FMOVQ local-48(SP), F13
+	FMOVQ local-48(SP), F14
+	FMOVQ local-32(SP), F15
+	FMOVQ local-32(SP), F16
+	FMOVQ local-16(SP), F17
+	FMOVQ local-16(SP), F18
+	MOVD R6, R14
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	ADD R2, R14, R14
+	FMOVQ (R14), F26
+	FLDPQ (R12), (F27, F28)
+	VAND V0.B16, V27.B16, V27.B16
+	VTBL V27.B16, [V2.B16], V27.B16
+	VAND V0.B16, V28.B16, V28.B16
+	VTBL V28.B16, [V2.B16], V28.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f93e363 // sdot v3.4s, v27.16b, v19.4b[0]
+	WORD $0x4f93e384 // sdot v4.4s, v28.16b, v19.4b[0]
+	WORD $0x4f94e365 // sdot v5.4s, v27.16b, v20.4b[0]
+	WORD $0x4f94e386 // sdot v6.4s, v28.16b, v20.4b[0]
+	WORD $0x4f95e367 // sdot v7.4s, v27.16b, v21.4b[0]
+	WORD $0x4f95e388 // sdot v8.4s, v28.16b, v21.4b[0]
+	WORD $0x4f96e369 // sdot v9.4s, v27.16b, v22.4b[0]
+	WORD $0x4f96e38a // sdot v10.4s, v28.16b, v22.4b[0]
+	WORD $0x4f97e36b // sdot v11.4s, v27.16b, v23.4b[0]
+	WORD $0x4f97e38c // sdot v12.4s, v28.16b, v23.4b[0]
+	WORD $0x4f98e36d // sdot v13.4s, v27.16b, v24.4b[0]
+	WORD $0x4f98e38e // sdot v14.4s, v28.16b, v24.4b[0]
+	WORD $0x4f99e36f // sdot v15.4s, v27.16b, v25.4b[0]
+	WORD $0x4f99e390 // sdot v16.4s, v28.16b, v25.4b[0]
+	WORD $0x4f9ae371 // sdot v17.4s, v27.16b, v26.4b[0]
+	WORD $0x4f9ae392 // sdot v18.4s, v28.16b, v26.4b[0]
+	FLDPQ (R12), (F29, F30)
+	VAND V0.B16, V29.B16, V29.B16
+	VTBL V29.B16, [V2.B16], V29.B16
+	VAND V0.B16, V30.B16, V30.B16
+	VTBL V30.B16, [V2.B16], V30.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb3e3a3 // sdot v3.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb3e3c4 // sdot v4.4s, v30.16b, v19.4b[1]
+	WORD $0x4fb4e3a5 // sdot v5.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb4e3c6 // sdot v6.4s, v30.16b, v20.4b[1]
+	WORD $0x4fb5e3a7 // sdot v7.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb5e3c8 // sdot v8.4s, v30.16b, v21.4b[1]
+	WORD $0x4fb6e3a9 // sdot v9.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb6e3ca // sdot v10.4s, v30.16b, v22.4b[1]
+	WORD $0x4fb7e3ab // sdot v11.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb7e3cc // sdot v12.4s, v30.16b, v23.4b[1]
+	WORD $0x4fb8e3ad // sdot v13.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb8e3ce // sdot v14.4s, v30.16b, v24.4b[1]
+	WORD $0x4fb9e3af // sdot v15.4s, v29.16b, v25.4b[1]
+	WORD $0x4fb9e3d0 // sdot v16.4s, v30.16b, v25.4b[1]
+	WORD $0x4fbae3b1 // sdot v17.4s, v29.16b, v26.4b[1]
+	WORD $0x4fbae3d2 // sdot v18.4s, v30.16b, v26.4b[1]
+	FLDPQ (R12), (F27, F28)
+	VAND V0.B16, V27.B16, V27.B16
+	VTBL V27.B16, [V2.B16], V27.B16
+	VAND V0.B16, V28.B16, V28.B16
+	VTBL V28.B16, [V2.B16], V28.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f93eb63 // sdot v3.4s, v27.16b, v19.4b[2]
+	WORD $0x4f93eb84 // sdot v4.4s, v28.16b, v19.4b[2]
+	WORD $0x4f94eb65 // sdot v5.4s, v27.16b, v20.4b[2]
+	WORD $0x4f94eb86 // sdot v6.4s, v28.16b, v20.4b[2]
+	WORD $0x4f95eb67 // sdot v7.4s, v27.16b, v21.4b[2]
+	WORD $0x4f95eb88 // sdot v8.4s, v28.16b, v21.4b[2]
+	WORD $0x4f96eb69 // sdot v9.4s, v27.16b, v22.4b[2]
+	WORD $0x4f96eb8a // sdot v10.4s, v28.16b, v22.4b[2]
+	WORD $0x4f97eb6b // sdot v11.4s, v27.16b, v23.4b[2]
+	WORD $0x4f97eb8c // sdot v12.4s, v28.16b, v23.4b[2]
+	WORD $0x4f98eb6d // sdot v13.4s, v27.16b, v24.4b[2]
+	WORD $0x4f98eb8e // sdot v14.4s, v28.16b, v24.4b[2]
+	WORD $0x4f99eb6f // sdot v15.4s, v27.16b, v25.4b[2]
+	WORD $0x4f99eb90 // sdot v16.4s, v28.16b, v25.4b[2]
+	WORD $0x4f9aeb71 // sdot v17.4s, v27.16b, v26.4b[2]
+	WORD $0x4f9aeb92 // sdot v18.4s, v28.16b, v26.4b[2]
+	FLDPQ (R12), (F29, F30)
+	VAND V0.B16, V29.B16, V29.B16
+	VTBL V29.B16, [V2.B16], V29.B16
+	VAND V0.B16, V30.B16, V30.B16
+	VTBL V30.B16, [V2.B16], V30.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb3eba3 // sdot v3.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb3ebc4 // sdot v4.4s, v30.16b, v19.4b[3]
+	WORD $0x4fb4eba5 // sdot v5.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb4ebc6 // sdot v6.4s, v30.16b, v20.4b[3]
+	WORD $0x4fb5eba7 // sdot v7.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb5ebc8 // sdot v8.4s, v30.16b, v21.4b[3]
+	WORD $0x4fb6eba9 // sdot v9.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb6ebca // sdot v10.4s, v30.16b, v22.4b[3]
+	WORD $0x4fb7ebab // sdot v11.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb7ebcc // sdot v12.4s, v30.16b, v23.4b[3]
+	WORD $0x4fb8ebad // sdot v13.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb8ebce // sdot v14.4s, v30.16b, v24.4b[3]
+	WORD $0x4fb9ebaf // sdot v15.4s, v29.16b, v25.4b[3]
+	WORD $0x4fb9ebd0 // sdot v16.4s, v30.16b, v25.4b[3]
+	WORD $0x4fbaebb1 // sdot v17.4s, v29.16b, v26.4b[3]
+	WORD $0x4fbaebd2 // sdot v18.4s, v30.16b, v26.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	ADD R2, R14, R14
+	FMOVQ (R14), F26
+	FLDPQ (R12), (F27, F28)
+	VUSHR $4, V27.B16, V27.B16
+	VTBL V27.B16, [V2.B16], V27.B16
+	VUSHR $4, V28.B16, V28.B16
+	VTBL V28.B16, [V2.B16], V28.B16
+	ADD R8, R12, R12
+	WORD $0x4f93e363 // sdot v3.4s, v27.16b, v19.4b[0]
+	WORD $0x4f93e384 // sdot v4.4s, v28.16b, v19.4b[0]
+	WORD $0x4f94e365 // sdot v5.4s, v27.16b, v20.4b[0]
+	WORD $0x4f94e386 // sdot v6.4s, v28.16b, v20.4b[0]
+	WORD $0x4f95e367 // sdot v7.4s, v27.16b, v21.4b[0]
+	WORD $0x4f95e388 // sdot v8.4s, v28.16b, v21.4b[0]
+	WORD $0x4f96e369 // sdot v9.4s, v27.16b, v22.4b[0]
+	WORD $0x4f96e38a // sdot v10.4s, v28.16b, v22.4b[0]
+	WORD $0x4f97e36b // sdot v11.4s, v27.16b, v23.4b[0]
+	WORD $0x4f97e38c // sdot v12.4s, v28.16b, v23.4b[0]
+	WORD $0x4f98e36d // sdot v13.4s, v27.16b, v24.4b[0]
+	WORD $0x4f98e38e // sdot v14.4s, v28.16b, v24.4b[0]
+	WORD $0x4f99e36f // sdot v15.4s, v27.16b, v25.4b[0]
+	WORD $0x4f99e390 // sdot v16.4s, v28.16b, v25.4b[0]
+	WORD $0x4f9ae371 // sdot v17.4s, v27.16b, v26.4b[0]
+	WORD $0x4f9ae392 // sdot v18.4s, v28.16b, v26.4b[0]
+	FLDPQ (R12), (F29, F30)
+	VUSHR $4, V29.B16, V29.B16
+	VTBL V29.B16, [V2.B16], V29.B16
+	VUSHR $4, V30.B16, V30.B16
+	VTBL V30.B16, [V2.B16], V30.B16
+	ADD R8, R12, R12
+	WORD $0x4fb3e3a3 // sdot v3.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb3e3c4 // sdot v4.4s, v30.16b, v19.4b[1]
+	WORD $0x4fb4e3a5 // sdot v5.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb4e3c6 // sdot v6.4s, v30.16b, v20.4b[1]
+	WORD $0x4fb5e3a7 // sdot v7.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb5e3c8 // sdot v8.4s, v30.16b, v21.4b[1]
+	WORD $0x4fb6e3a9 // sdot v9.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb6e3ca // sdot v10.4s, v30.16b, v22.4b[1]
+	WORD $0x4fb7e3ab // sdot v11.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb7e3cc // sdot v12.4s, v30.16b, v23.4b[1]
+	WORD $0x4fb8e3ad // sdot v13.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb8e3ce // sdot v14.4s, v30.16b, v24.4b[1]
+	WORD $0x4fb9e3af // sdot v15.4s, v29.16b, v25.4b[1]
+	WORD $0x4fb9e3d0 // sdot v16.4s, v30.16b, v25.4b[1]
+	WORD $0x4fbae3b1 // sdot v17.4s, v29.16b, v26.4b[1]
+	WORD $0x4fbae3d2 // sdot v18.4s, v30.16b, v26.4b[1]
+	FLDPQ (R12), (F27, F28)
+	VUSHR $4, V27.B16, V27.B16
+	VTBL V27.B16, [V2.B16], V27.B16
+	VUSHR $4, V28.B16, V28.B16
+	VTBL V28.B16, [V2.B16], V28.B16
+	ADD R8, R12, R12
+	WORD $0x4f93eb63 // sdot v3.4s, v27.16b, v19.4b[2]
+	WORD $0x4f93eb84 // sdot v4.4s, v28.16b, v19.4b[2]
+	WORD $0x4f94eb65 // sdot v5.4s, v27.16b, v20.4b[2]
+	WORD $0x4f94eb86 // sdot v6.4s, v28.16b, v20.4b[2]
+	WORD $0x4f95eb67 // sdot v7.4s, v27.16b, v21.4b[2]
+	WORD $0x4f95eb88 // sdot v8.4s, v28.16b, v21.4b[2]
+	WORD $0x4f96eb69 // sdot v9.4s, v27.16b, v22.4b[2]
+	WORD $0x4f96eb8a // sdot v10.4s, v28.16b, v22.4b[2]
+	WORD $0x4f97eb6b // sdot v11.4s, v27.16b, v23.4b[2]
+	WORD $0x4f97eb8c // sdot v12.4s, v28.16b, v23.4b[2]
+	WORD $0x4f98eb6d // sdot v13.4s, v27.16b, v24.4b[2]
+	WORD $0x4f98eb8e // sdot v14.4s, v28.16b, v24.4b[2]
+	WORD $0x4f99eb6f // sdot v15.4s, v27.16b, v25.4b[2]
+	WORD $0x4f99eb90 // sdot v16.4s, v28.16b, v25.4b[2]
+	WORD $0x4f9aeb71 // sdot v17.4s, v27.16b, v26.4b[2]
+	WORD $0x4f9aeb92 // sdot v18.4s, v28.16b, v26.4b[2]
+	FLDPQ (R12), (F29, F30)
+	VUSHR $4, V29.B16, V29.B16
+	VTBL V29.B16, [V2.B16], V29.B16
+	VUSHR $4, V30.B16, V30.B16
+	VTBL V30.B16, [V2.B16], V30.B16
+	ADD R8, R12, R12
+	WORD $0x4fb3eba3 // sdot v3.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb3ebc4 // sdot v4.4s, v30.16b, v19.4b[3]
+	WORD $0x4fb4eba5 // sdot v5.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb4ebc6 // sdot v6.4s, v30.16b, v20.4b[3]
+	WORD $0x4fb5eba7 // sdot v7.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb5ebc8 // sdot v8.4s, v30.16b, v21.4b[3]
+	WORD $0x4fb6eba9 // sdot v9.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb6ebca // sdot v10.4s, v30.16b, v22.4b[3]
+	WORD $0x4fb7ebab // sdot v11.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb7ebcc // sdot v12.4s, v30.16b, v23.4b[3]
+	WORD $0x4fb8ebad // sdot v13.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb8ebce // sdot v14.4s, v30.16b, v24.4b[3]
+	WORD $0x4fb9ebaf // sdot v15.4s, v29.16b, v25.4b[3]
+	WORD $0x4fb9ebd0 // sdot v16.4s, v30.16b, v25.4b[3]
+	WORD $0x4fbaebb1 // sdot v17.4s, v29.16b, v26.4b[3]
+	WORD $0x4fbaebd2 // sdot v18.4s, v30.16b, v26.4b[3]
+
+rows8sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	CBZ R20, rows8scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+
+rows8scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V3.S4, V26.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V4.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row0
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row0:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V5.S4, V26.S4
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V6.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row1
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row1:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V7.S4, V26.S4
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V8.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row2
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row2:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V9.S4, V26.S4
+	WORD $0x4ea1d54a // fsub v10.4s, v10.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V10.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row3
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row3:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d56b // fsub v11.4s, v11.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V11.S4, V26.S4
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V12.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row4
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row4:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d5ad // fsub v13.4s, v13.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V13.S4, V26.S4
+	WORD $0x4ea1d5ce // fsub v14.4s, v14.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V14.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row5
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row5:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d5ef // fsub v15.4s, v15.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V15.S4, V26.S4
+	WORD $0x4ea1d610 // fsub v16.4s, v16.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V16.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row6
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row6:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F23
+	ADD R2, R14, R14
+	FLDPQ (R15), (F26, F27)
+	WORD $0x4ea1d631 // fsub v17.4s, v17.4s, v1.4s
+	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
+	VFMLA V24.S4, V17.S4, V26.S4
+	WORD $0x4ea1d652 // fsub v18.4s, v18.4s, v1.4s
+	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
+	VFMLA V25.S4, V18.S4, V27.S4
+	VSHL $4, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
+	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
+	CBZ R20, rows8row7
+	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
+	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+
+rows8row7:
+	FSTPQ (F26, F27), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows8lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows8block
+
+	// Go on to the next rows.
+	MOVD $8, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $8, R4, R4
+	B rows8
+
+rows8done:
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-112(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-96(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-80(SP)
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows4four
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-96(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-80(SP), F10
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows4eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	ADD R2, R14, R14
+	FMOVQ (R14), F14
+	FLDPQ (R12), (F15, F16)
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8be1e3 // sdot v3.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8be204 // sdot v4.4s, v16.16b, v11.4b[0]
+	WORD $0x4f8ce1e5 // sdot v5.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ce206 // sdot v6.4s, v16.16b, v12.4b[0]
+	WORD $0x4f8de1e7 // sdot v7.4s, v15.16b, v13.4b[0]
+	WORD $0x4f8de208 // sdot v8.4s, v16.16b, v13.4b[0]
+	WORD $0x4f8ee1e9 // sdot v9.4s, v15.16b, v14.4b[0]
+	WORD $0x4f8ee20a // sdot v10.4s, v16.16b, v14.4b[0]
+	FLDPQ (R12), (F17, F18)
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fabe223 // sdot v3.4s, v17.16b, v11.4b[1]
+	WORD $0x4fabe244 // sdot v4.4s, v18.16b, v11.4b[1]
+	WORD $0x4face225 // sdot v5.4s, v17.16b, v12.4b[1]
+	WORD $0x4face246 // sdot v6.4s, v18.16b, v12.4b[1]
+	WORD $0x4fade227 // sdot v7.4s, v17.16b, v13.4b[1]
+	WORD $0x4fade248 // sdot v8.4s, v18.16b, v13.4b[1]
+	WORD $0x4faee229 // sdot v9.4s, v17.16b, v14.4b[1]
+	WORD $0x4faee24a // sdot v10.4s, v18.16b, v14.4b[1]
+	FLDPQ (R12), (F15, F16)
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8be9e3 // sdot v3.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8bea04 // sdot v4.4s, v16.16b, v11.4b[2]
+	WORD $0x4f8ce9e5 // sdot v5.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8cea06 // sdot v6.4s, v16.16b, v12.4b[2]
+	WORD $0x4f8de9e7 // sdot v7.4s, v15.16b, v13.4b[2]
+	WORD $0x4f8dea08 // sdot v8.4s, v16.16b, v13.4b[2]
+	WORD $0x4f8ee9e9 // sdot v9.4s, v15.16b, v14.4b[2]
+	WORD $0x4f8eea0a // sdot v10.4s, v16.16b, v14.4b[2]
+	FLDPQ (R12), (F17, F18)
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fabea23 // sdot v3.4s, v17.16b, v11.4b[3]
+	WORD $0x4fabea44 // sdot v4.4s, v18.16b, v11.4b[3]
+	WORD $0x4facea25 // sdot v5.4s, v17.16b, v12.4b[3]
+	WORD $0x4facea46 // sdot v6.4s, v18.16b, v12.4b[3]
+	WORD $0x4fadea27 // sdot v7.4s, v17.16b, v13.4b[3]
+	WORD $0x4fadea48 // sdot v8.4s, v18.16b, v13.4b[3]
+	WORD $0x4faeea29 // sdot v9.4s, v17.16b, v14.4b[3]
+	WORD $0x4faeea4a // sdot v10.4s, v18.16b, v14.4b[3]
+	SUBS $1, R16, R16
+	BNE rows4eight
+	B rows4sums
+
+rows4four:
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-96(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-80(SP), F10
+	MOVD R6, R14
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	ADD R2, R14, R14
+	FMOVQ (R14), F14
+	FLDPQ (R12), (F15, F16)
+	VAND V0.B16, V15.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VAND V0.B16, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8be1e3 // sdot v3.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8be204 // sdot v4.4s, v16.16b, v11.4b[0]
+	WORD $0x4f8ce1e5 // sdot v5.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ce206 // sdot v6.4s, v16.16b, v12.4b[0]
+	WORD $0x4f8de1e7 // sdot v7.4s, v15.16b, v13.4b[0]
+	WORD $0x4f8de208 // sdot v8.4s, v16.16b, v13.4b[0]
+	WORD $0x4f8ee1e9 // sdot v9.4s, v15.16b, v14.4b[0]
+	WORD $0x4f8ee20a // sdot v10.4s, v16.16b, v14.4b[0]
+	FLDPQ (R12), (F17, F18)
+	VAND V0.B16, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	VAND V0.B16, V18.B16, V18.B16
+	VTBL V18.B16, [V2.B16], V18.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fabe223 // sdot v3.4s, v17.16b, v11.4b[1]
+	WORD $0x4fabe244 // sdot v4.4s, v18.16b, v11.4b[1]
+	WORD $0x4face225 // sdot v5.4s, v17.16b, v12.4b[1]
+	WORD $0x4face246 // sdot v6.4s, v18.16b, v12.4b[1]
+	WORD $0x4fade227 // sdot v7.4s, v17.16b, v13.4b[1]
+	WORD $0x4fade248 // sdot v8.4s, v18.16b, v13.4b[1]
+	WORD $0x4faee229 // sdot v9.4s, v17.16b, v14.4b[1]
+	WORD $0x4faee24a // sdot v10.4s, v18.16b, v14.4b[1]
+	FLDPQ (R12), (F15, F16)
+	VAND V0.B16, V15.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VAND V0.B16, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8be9e3 // sdot v3.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8bea04 // sdot v4.4s, v16.16b, v11.4b[2]
+	WORD $0x4f8ce9e5 // sdot v5.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8cea06 // sdot v6.4s, v16.16b, v12.4b[2]
+	WORD $0x4f8de9e7 // sdot v7.4s, v15.16b, v13.4b[2]
+	WORD $0x4f8dea08 // sdot v8.4s, v16.16b, v13.4b[2]
+	WORD $0x4f8ee9e9 // sdot v9.4s, v15.16b, v14.4b[2]
+	WORD $0x4f8eea0a // sdot v10.4s, v16.16b, v14.4b[2]
+	FLDPQ (R12), (F17, F18)
+	VAND V0.B16, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	VAND V0.B16, V18.B16, V18.B16
+	VTBL V18.B16, [V2.B16], V18.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fabea23 // sdot v3.4s, v17.16b, v11.4b[3]
+	WORD $0x4fabea44 // sdot v4.4s, v18.16b, v11.4b[3]
+	WORD $0x4facea25 // sdot v5.4s, v17.16b, v12.4b[3]
+	WORD $0x4facea46 // sdot v6.4s, v18.16b, v12.4b[3]
+	WORD $0x4fadea27 // sdot v7.4s, v17.16b, v13.4b[3]
+	WORD $0x4fadea48 // sdot v8.4s, v18.16b, v13.4b[3]
+	WORD $0x4faeea29 // sdot v9.4s, v17.16b, v14.4b[3]
+	WORD $0x4faeea4a // sdot v10.4s, v18.16b, v14.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	ADD R2, R14, R14
+	FMOVQ (R14), F14
+	FLDPQ (R12), (F15, F16)
+	VUSHR $4, V15.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	ADD R8, R12, R12
+	WORD $0x4f8be1e3 // sdot v3.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8be204 // sdot v4.4s, v16.16b, v11.4b[0]
+	WORD $0x4f8ce1e5 // sdot v5.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ce206 // sdot v6.4s, v16.16b, v12.4b[0]
+	WORD $0x4f8de1e7 // sdot v7.4s, v15.16b, v13.4b[0]
+	WORD $0x4f8de208 // sdot v8.4s, v16.16b, v13.4b[0]
+	WORD $0x4f8ee1e9 // sdot v9.4s, v15.16b, v14.4b[0]
+	WORD $0x4f8ee20a // sdot v10.4s, v16.16b, v14.4b[0]
+	FLDPQ (R12), (F17, F18)
+	VUSHR $4, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	VUSHR $4, V18.B16, V18.B16
+	VTBL V18.B16, [V2.B16], V18.B16
+	ADD R8, R12, R12
+	WORD $0x4fabe223 // sdot v3.4s, v17.16b, v11.4b[1]
+	WORD $0x4fabe244 // sdot v4.4s, v18.16b, v11.4b[1]
+	WORD $0x4face225 // sdot v5.4s, v17.16b, v12.4b[1]
+	WORD $0x4face246 // sdot v6.4s, v18.16b, v12.4b[1]
+	WORD $0x4fade227 // sdot v7.4s, v17.16b, v13.4b[1]
+	WORD $0x4fade248 // sdot v8.4s, v18.16b, v13.4b[1]
+	WORD $0x4faee229 // sdot v9.4s, v17.16b, v14.4b[1]
+	WORD $0x4faee24a // sdot v10.4s, v18.16b, v14.4b[1]
+	FLDPQ (R12), (F15, F16)
+	VUSHR $4, V15.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	ADD R8, R12, R12
+	WORD $0x4f8be9e3 // sdot v3.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8bea04 // sdot v4.4s, v16.16b, v11.4b[2]
+	WORD $0x4f8ce9e5 // sdot v5.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8cea06 // sdot v6.4s, v16.16b, v12.4b[2]
+	WORD $0x4f8de9e7 // sdot v7.4s, v15.16b, v13.4b[2]
+	WORD $0x4f8dea08 // sdot v8.4s, v16.16b, v13.4b[2]
+	WORD $0x4f8ee9e9 // sdot v9.4s, v15.16b, v14.4b[2]
+	WORD $0x4f8eea0a // sdot v10.4s, v16.16b, v14.4b[2]
+	FLDPQ (R12), (F17, F18)
+	VUSHR $4, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	VUSHR $4, V18.B16, V18.B16
+	VTBL V18.B16, [V2.B16], V18.B16
+	ADD R8, R12, R12
+	WORD $0x4fabea23 // sdot v3.4s, v17.16b, v11.4b[3]
+	WORD $0x4fabea44 // sdot v4.4s, v18.16b, v11.4b[3]
+	WORD $0x4facea25 // sdot v5.4s, v17.16b, v12.4b[3]
+	WORD $0x4facea46 // sdot v6.4s, v18.16b, v12.4b[3]
+	WORD $0x4fadea27 // sdot v7.4s, v17.16b, v13.4b[3]
+	WORD $0x4fadea48 // sdot v8.4s, v18.16b, v13.4b[3]
+	WORD $0x4faeea29 // sdot v9.4s, v17.16b, v14.4b[3]
+	WORD $0x4faeea4a // sdot v10.4s, v18.16b, v14.4b[3]
+
+rows4sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F11
+	WORD $0x6e61396c // shll2 v12.4s, v11.8h, #16
+	WORD $0x2e61396b // shll v11.4s, v11.4h, #16
+	CBZ R20, rows4scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+
+rows4scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F18, F19)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
+	VFMLA V16.S4, V3.S4, V18.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
+	VFMLA V17.S4, V4.S4, V19.S4
+	VSHL $4, V15.S4, V15.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
+	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
+	CBZ R20, rows4row0
+	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+
+rows4row0:
+	FSTPQ (F18, F19), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F18, F19)
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
+	VFMLA V16.S4, V5.S4, V18.S4
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
+	VFMLA V17.S4, V6.S4, V19.S4
+	VSHL $4, V15.S4, V15.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
+	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
+	CBZ R20, rows4row1
+	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+
+rows4row1:
+	FSTPQ (F18, F19), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F18, F19)
+	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
+	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
+	VFMLA V16.S4, V7.S4, V18.S4
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
+	VFMLA V17.S4, V8.S4, V19.S4
+	VSHL $4, V15.S4, V15.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
+	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
+	CBZ R20, rows4row2
+	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+
+rows4row2:
+	FSTPQ (F18, F19), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F18, F19)
+	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
+	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
+	VFMLA V16.S4, V9.S4, V18.S4
+	WORD $0x4ea1d54a // fsub v10.4s, v10.4s, v1.4s
+	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
+	VFMLA V17.S4, V10.S4, V19.S4
+	VSHL $4, V15.S4, V15.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
+	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
+	CBZ R20, rows4row3
+	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+
+rows4row3:
+	FSTPQ (F18, F19), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-112(SP)
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows2four
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows2eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F7
+	ADD R2, R14, R14
+	FMOVQ (R14), F8
+	FLDPQ (R12), (F9, F10)
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f87e123 // sdot v3.4s, v9.16b, v7.4b[0]
+	WORD $0x4f87e144 // sdot v4.4s, v10.16b, v7.4b[0]
+	WORD $0x4f88e125 // sdot v5.4s, v9.16b, v8.4b[0]
+	WORD $0x4f88e146 // sdot v6.4s, v10.16b, v8.4b[0]
+	FLDPQ (R12), (F11, F12)
+	VEOR V0.B16, V11.B16, V11.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa7e163 // sdot v3.4s, v11.16b, v7.4b[1]
+	WORD $0x4fa7e184 // sdot v4.4s, v12.16b, v7.4b[1]
+	WORD $0x4fa8e165 // sdot v5.4s, v11.16b, v8.4b[1]
+	WORD $0x4fa8e186 // sdot v6.4s, v12.16b, v8.4b[1]
+	FLDPQ (R12), (F9, F10)
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f87e923 // sdot v3.4s, v9.16b, v7.4b[2]
+	WORD $0x4f87e944 // sdot v4.4s, v10.16b, v7.4b[2]
+	WORD $0x4f88e925 // sdot v5.4s, v9.16b, v8.4b[2]
+	WORD $0x4f88e946 // sdot v6.4s, v10.16b, v8.4b[2]
+	FLDPQ (R12), (F11, F12)
+	VEOR V0.B16, V11.B16, V11.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa7e963 // sdot v3.4s, v11.16b, v7.4b[3]
+	WORD $0x4fa7e984 // sdot v4.4s, v12.16b, v7.4b[3]
+	WORD $0x4fa8e965 // sdot v5.4s, v11.16b, v8.4b[3]
+	WORD $0x4fa8e986 // sdot v6.4s, v12.16b, v8.4b[3]
+	SUBS $1, R16, R16
+	BNE rows2eight
+	B rows2sums
+
+rows2four:
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-112(SP), F6
+	MOVD R6, R14
+	FMOVQ (R14), F7
+	ADD R2, R14, R14
+	FMOVQ (R14), F8
+	FLDPQ (R12), (F9, F10)
+	VAND V0.B16, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VAND V0.B16, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f87e123 // sdot v3.4s, v9.16b, v7.4b[0]
+	WORD $0x4f87e144 // sdot v4.4s, v10.16b, v7.4b[0]
+	WORD $0x4f88e125 // sdot v5.4s, v9.16b, v8.4b[0]
+	WORD $0x4f88e146 // sdot v6.4s, v10.16b, v8.4b[0]
+	FLDPQ (R12), (F11, F12)
+	VAND V0.B16, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	VAND V0.B16, V12.B16, V12.B16
+	VTBL V12.B16, [V2.B16], V12.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa7e163 // sdot v3.4s, v11.16b, v7.4b[1]
+	WORD $0x4fa7e184 // sdot v4.4s, v12.16b, v7.4b[1]
+	WORD $0x4fa8e165 // sdot v5.4s, v11.16b, v8.4b[1]
+	WORD $0x4fa8e186 // sdot v6.4s, v12.16b, v8.4b[1]
+	FLDPQ (R12), (F9, F10)
+	VAND V0.B16, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VAND V0.B16, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f87e923 // sdot v3.4s, v9.16b, v7.4b[2]
+	WORD $0x4f87e944 // sdot v4.4s, v10.16b, v7.4b[2]
+	WORD $0x4f88e925 // sdot v5.4s, v9.16b, v8.4b[2]
+	WORD $0x4f88e946 // sdot v6.4s, v10.16b, v8.4b[2]
+	FLDPQ (R12), (F11, F12)
+	VAND V0.B16, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	VAND V0.B16, V12.B16, V12.B16
+	VTBL V12.B16, [V2.B16], V12.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa7e963 // sdot v3.4s, v11.16b, v7.4b[3]
+	WORD $0x4fa7e984 // sdot v4.4s, v12.16b, v7.4b[3]
+	WORD $0x4fa8e965 // sdot v5.4s, v11.16b, v8.4b[3]
+	WORD $0x4fa8e986 // sdot v6.4s, v12.16b, v8.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F7
+	ADD R2, R14, R14
+	FMOVQ (R14), F8
+	FLDPQ (R12), (F9, F10)
+	VUSHR $4, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	ADD R8, R12, R12
+	WORD $0x4f87e123 // sdot v3.4s, v9.16b, v7.4b[0]
+	WORD $0x4f87e144 // sdot v4.4s, v10.16b, v7.4b[0]
+	WORD $0x4f88e125 // sdot v5.4s, v9.16b, v8.4b[0]
+	WORD $0x4f88e146 // sdot v6.4s, v10.16b, v8.4b[0]
+	FLDPQ (R12), (F11, F12)
+	VUSHR $4, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	VUSHR $4, V12.B16, V12.B16
+	VTBL V12.B16, [V2.B16], V12.B16
+	ADD R8, R12, R12
+	WORD $0x4fa7e163 // sdot v3.4s, v11.16b, v7.4b[1]
+	WORD $0x4fa7e184 // sdot v4.4s, v12.16b, v7.4b[1]
+	WORD $0x4fa8e165 // sdot v5.4s, v11.16b, v8.4b[1]
+	WORD $0x4fa8e186 // sdot v6.4s, v12.16b, v8.4b[1]
+	FLDPQ (R12), (F9, F10)
+	VUSHR $4, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	ADD R8, R12, R12
+	WORD $0x4f87e923 // sdot v3.4s, v9.16b, v7.4b[2]
+	WORD $0x4f87e944 // sdot v4.4s, v10.16b, v7.4b[2]
+	WORD $0x4f88e925 // sdot v5.4s, v9.16b, v8.4b[2]
+	WORD $0x4f88e946 // sdot v6.4s, v10.16b, v8.4b[2]
+	FLDPQ (R12), (F11, F12)
+	VUSHR $4, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	VUSHR $4, V12.B16, V12.B16
+	VTBL V12.B16, [V2.B16], V12.B16
+	ADD R8, R12, R12
+	WORD $0x4fa7e963 // sdot v3.4s, v11.16b, v7.4b[3]
+	WORD $0x4fa7e984 // sdot v4.4s, v12.16b, v7.4b[3]
+	WORD $0x4fa8e965 // sdot v5.4s, v11.16b, v8.4b[3]
+	WORD $0x4fa8e986 // sdot v6.4s, v12.16b, v8.4b[3]
+
+rows2sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F7
+	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
+	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
+	CBZ R20, rows2scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F9
+	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
+	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+
+rows2scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F11
+	ADD R2, R14, R14
+	FLDPQ (R15), (F14, F15)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
+	VFMLA V12.S4, V3.S4, V14.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
+	VFMLA V13.S4, V4.S4, V15.S4
+	VSHL $4, V11.S4, V11.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
+	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
+	CBZ R20, rows2row0
+	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
+	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+
+rows2row0:
+	FSTPQ (F14, F15), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F11
+	ADD R2, R14, R14
+	FLDPQ (R15), (F14, F15)
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
+	VFMLA V12.S4, V5.S4, V14.S4
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
+	VFMLA V13.S4, V6.S4, V15.S4
+	VSHL $4, V11.S4, V11.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
+	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
+	CBZ R20, rows2row1
+	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
+	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+
+rows2row1:
+	FSTPQ (F14, F15), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $1262485504, R15
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R19, R15, R16, R16
+	VDUP R16, V3.S4
+	FMOVQ F3, local-128(SP)
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R17, rows1four
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows1eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F5
+	FLDPQ (R12), (F6, F7)
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V7.B16, V7.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f85e0c3 // sdot v3.4s, v6.16b, v5.4b[0]
+	WORD $0x4f85e0e4 // sdot v4.4s, v7.16b, v5.4b[0]
+	FLDPQ (R12), (F8, F9)
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa5e103 // sdot v3.4s, v8.16b, v5.4b[1]
+	WORD $0x4fa5e124 // sdot v4.4s, v9.16b, v5.4b[1]
+	FLDPQ (R12), (F6, F7)
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V7.B16, V7.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f85e8c3 // sdot v3.4s, v6.16b, v5.4b[2]
+	WORD $0x4f85e8e4 // sdot v4.4s, v7.16b, v5.4b[2]
+	FLDPQ (R12), (F8, F9)
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa5e903 // sdot v3.4s, v8.16b, v5.4b[3]
+	WORD $0x4fa5e924 // sdot v4.4s, v9.16b, v5.4b[3]
+	SUBS $1, R16, R16
+	BNE rows1eight
+	B rows1sums
+
+rows1four:
+	FMOVQ local-128(SP), F3
+	FMOVQ local-128(SP), F4
+	MOVD R6, R14
+	FMOVQ (R14), F5
+	FLDPQ (R12), (F6, F7)
+	VAND V0.B16, V6.B16, V6.B16
+	VTBL V6.B16, [V2.B16], V6.B16
+	VAND V0.B16, V7.B16, V7.B16
+	VTBL V7.B16, [V2.B16], V7.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f85e0c3 // sdot v3.4s, v6.16b, v5.4b[0]
+	WORD $0x4f85e0e4 // sdot v4.4s, v7.16b, v5.4b[0]
+	FLDPQ (R12), (F8, F9)
+	VAND V0.B16, V8.B16, V8.B16
+	VTBL V8.B16, [V2.B16], V8.B16
+	VAND V0.B16, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa5e103 // sdot v3.4s, v8.16b, v5.4b[1]
+	WORD $0x4fa5e124 // sdot v4.4s, v9.16b, v5.4b[1]
+	FLDPQ (R12), (F6, F7)
+	VAND V0.B16, V6.B16, V6.B16
+	VTBL V6.B16, [V2.B16], V6.B16
+	VAND V0.B16, V7.B16, V7.B16
+	VTBL V7.B16, [V2.B16], V7.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f85e8c3 // sdot v3.4s, v6.16b, v5.4b[2]
+	WORD $0x4f85e8e4 // sdot v4.4s, v7.16b, v5.4b[2]
+	FLDPQ (R12), (F8, F9)
+	VAND V0.B16, V8.B16, V8.B16
+	VTBL V8.B16, [V2.B16], V8.B16
+	VAND V0.B16, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa5e903 // sdot v3.4s, v8.16b, v5.4b[3]
+	WORD $0x4fa5e924 // sdot v4.4s, v9.16b, v5.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F5
+	FLDPQ (R12), (F6, F7)
+	VUSHR $4, V6.B16, V6.B16
+	VTBL V6.B16, [V2.B16], V6.B16
+	VUSHR $4, V7.B16, V7.B16
+	VTBL V7.B16, [V2.B16], V7.B16
+	ADD R8, R12, R12
+	WORD $0x4f85e0c3 // sdot v3.4s, v6.16b, v5.4b[0]
+	WORD $0x4f85e0e4 // sdot v4.4s, v7.16b, v5.4b[0]
+	FLDPQ (R12), (F8, F9)
+	VUSHR $4, V8.B16, V8.B16
+	VTBL V8.B16, [V2.B16], V8.B16
+	VUSHR $4, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	ADD R8, R12, R12
+	WORD $0x4fa5e103 // sdot v3.4s, v8.16b, v5.4b[1]
+	WORD $0x4fa5e124 // sdot v4.4s, v9.16b, v5.4b[1]
+	FLDPQ (R12), (F6, F7)
+	VUSHR $4, V6.B16, V6.B16
+	VTBL V6.B16, [V2.B16], V6.B16
+	VUSHR $4, V7.B16, V7.B16
+	VTBL V7.B16, [V2.B16], V7.B16
+	ADD R8, R12, R12
+	WORD $0x4f85e8c3 // sdot v3.4s, v6.16b, v5.4b[2]
+	WORD $0x4f85e8e4 // sdot v4.4s, v7.16b, v5.4b[2]
+	FLDPQ (R12), (F8, F9)
+	VUSHR $4, V8.B16, V8.B16
+	VTBL V8.B16, [V2.B16], V8.B16
+	VUSHR $4, V9.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	ADD R8, R12, R12
+	WORD $0x4fa5e903 // sdot v3.4s, v8.16b, v5.4b[3]
+	WORD $0x4fa5e924 // sdot v4.4s, v9.16b, v5.4b[3]
+
+rows1sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F5
+	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
+	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
+	CBZ R20, rows1scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F7
+	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+
+rows1scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F9
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8990aa // fmul v10.4s, v5.4s, v9.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8990cb // fmul v11.4s, v6.4s, v9.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
+	CBZ R20, rows1row0
+	WORD $0x4fa910ec // fmla v12.4s, v7.4s, v9.s[1]
+	WORD $0x4fa9110d // fmla v13.4s, v8.4s, v9.s[1]
+
+rows1row0:
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8DotE2M1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotE2M1NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8DotValuesNEON(SB)
+
+// func weightWidenE2M1NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenE2M1NEON(SB), NOSPLIT, $128-64
+	MOVD $0x43000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
+	MOVD $0x43100000, R1
+	VDUP R1, V0.S4
+	MOVD $valuesE2M1NEON<>(SB), R1
+	FMOVQ (R1), F1
+	MOVD $0x0f0f0f0f, R1
+	VDUP R1, V2.S4
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
+
+block:
+	MOVD $0, R2
+
+lanes:
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F3
+	WORD $0x6e613864 // shll2 v4.4s, v3.8h, #16
+	WORD $0x2e613863 // shll v3.4s, v3.4h, #16
+	FMOVQ 16(R5), F5
+	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
+	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
+	ADD R3<<1, R1, R6
+	ADD R2<<2, R6, R6
+	MOVD $0x007f0000, R11
+	VDUP R11, V7.S4
+	MOVD R7, R5
+	MOVD $4, R11
+
+word:
+	FLDPQ (R6), (F8, F9)
+	FLDPQ 32(R6), (F10, F11)
+	ADD R4, R6, R6
+	MOVD $16, R12
+	MOVD $8, R8
+
+step:
+	VDUP R12, V24.S4
+	SUB $4, R12, R12
+	WORD $0x6eb84514 // ushl v20.4s, v8.4s, v24.4s
+	VAND V2.B16, V20.B16, V20.B16
+	VTBL V20.B16, [V1.B16], V20.B16
+	WORD $0x6eb84535 // ushl v21.4s, v9.4s, v24.4s
+	VAND V2.B16, V21.B16, V21.B16
+	VTBL V21.B16, [V1.B16], V21.B16
+	WORD $0x6eb84556 // ushl v22.4s, v10.4s, v24.4s
+	VAND V2.B16, V22.B16, V22.B16
+	VTBL V22.B16, [V1.B16], V22.B16
+	WORD $0x6eb84577 // ushl v23.4s, v11.4s, v24.4s
+	VAND V2.B16, V23.B16, V23.B16
+	VTBL V23.B16, [V1.B16], V23.B16
+	FLDPQ (R0), (F16, F12)
+	FLDPQ 32(R0), (F17, F13)
+	FLDPQ 64(R0), (F18, F14)
+	FLDPQ 96(R0), (F19, F15)
+	VBIT V7.B16, V20.B16, V16.B16
+	VBIT V7.B16, V21.B16, V17.B16
+	VBIT V7.B16, V22.B16, V18.B16
+	VBIT V7.B16, V23.B16, V19.B16
+	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x6e23de0c // fmul v12.4s, v16.4s, v3.4s
+	WORD $0x6e24de2d // fmul v13.4s, v17.4s, v4.4s
+	WORD $0x6e25de4e // fmul v14.4s, v18.4s, v5.4s
+	WORD $0x6e26de6f // fmul v15.4s, v19.4s, v6.4s
+	FSTPQ (F12, F13), (R7)
+	FSTPQ (F14, F15), 32(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step
+	ADD R4, R5, R5
+	MOVD R5, R7
+	SUBS $1, R11, R11
+	BNE word
+	ADD $16, R2, R2
+	CMP R3, R2
+	BLT lanes
+	ADD R4<<5, R9, R9
+	MOVD $18, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
+	BNE block
+
+done:
+	RET
+
 // func weightWidenGroupedNEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenGroupedNEON(SB), NOSPLIT, $128-64
 	MOVD $0x4b000000, R1
@@ -9395,13 +11624,13 @@ block:
 	CBNZ R8, passed
 	MOVD R1, b_base+24(FP)
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $3, R8
 	BNE unlikeU5x32
 	ADD R3<<1, R1, R1
 	ADD R3<<1, R1, R1
 
 unlikeU5x32:
-	CMP $4, R8
+	CMP $5, R8
 	BNE unlikeS6x16
 	ADD R3<<1, R1, R1
 
@@ -9414,7 +11643,7 @@ lanes:
 	ADD R2<<1, R1, R5
 	ADD R2<<2, R13, R7
 	MOVD dst_len+8(FP), R8
-	CMP $2, R8
+	CMP $3, R8
 	BNE scales1
 	MOVD b_base+24(FP), R5
 	ADD R2<<1, R5, R5
@@ -9489,7 +11718,7 @@ lanes:
 
 scales1:
 	MOVD dst_len+8(FP), R8
-	CMP $3, R8
+	CMP $4, R8
 	BNE scales2
 	FMOVQ (R5), F15
 	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
@@ -9558,7 +11787,7 @@ scales1:
 
 scales2:
 	MOVD dst_len+8(FP), R8
-	CMP $4, R8
+	CMP $5, R8
 	BNE scales3
 	MOVD b_base+24(FP), R5
 	ADD R2<<1, R5, R5
@@ -9611,42 +11840,8 @@ scales2:
 
 scales3:
 	MOVD dst_len+8(FP), R8
-	CMP $5, R8
-	BNE scales4
-	FMOVQ (R5), F15
-	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
-	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
-	ADD R3<<1, R5, R5
-	ADD R3<<1, R5, R5
-	MOVD $0x3b800000, R15
-	VDUP R15, V20.S4
-	WORD $0x6e34ddf2 // fmul v18.4s, v15.4s, v20.4s
-	WORD $0x6e34de13 // fmul v19.4s, v16.4s, v20.4s
-	FMOVQ (R5), F17
-	VSHL $8, V17.H8, V20.H8
-	WORD $0x0f10a687 // sxtl v7.4s, v20.4h
-	WORD $0x4f10a688 // sxtl2 v8.4s, v20.8h
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
-	VUSHR $8, V17.H8, V17.H8
-	VSHL $8, V17.H8, V20.H8
-	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
-	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	ADD R3<<1, R5, R5
-	ADD R3<<1, R5, R5
-	ADD R2<<1, R5, R6
-	B numbers
-
-scales4:
-	MOVD dst_len+8(FP), R8
 	CMP $6, R8
-	BNE scales5
+	BNE scales4
 	ADD R2<<1, R5, R6
 	FLDPQ (R6), (F7, F8)
 	ADD R4, R6, R6
@@ -9672,7 +11867,7 @@ scales4:
 	WORD $0x6e2fddcc // fmul v12.4s, v14.4s, v15.4s
 	B numbers
 
-scales5:
+scales4:
 	ADD R2<<1, R5, R6
 	FLDPQ (R6), (F7, F8)
 	ADD R4, R6, R6
@@ -9700,8 +11895,6 @@ scales5:
 numbers:
 	CBZ R9, plain
 	MOVD dst_len+8(FP), R8
-	CMP $5, R8
-	BEQ brain
 	CMP $7, R8
 	BEQ eight
 	ADD R4<<2, R6, R12
@@ -9814,122 +12007,6 @@ furtherWord:
 	BNE furtherWord
 	SUBS $1, R11, R11
 	BNE further
-	B next
-
-brain:
-	ADD R4<<2, R6, R12
-	FLDPQ (R12), (F17, F18)
-	ADD R4, R12, R12
-	MOVD R10, R8
-
-brainFurtherWord:
-	FLDPQ (R6), (F15, F16)
-	ADD R4, R6, R6
-	MOVD R7, R5
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V25.B16
-	VBIT V5.B16, V25.B16, V19.B16
-	VAND V4.B16, V16.B16, V20.B16
-	VSHL $4, V18.B16, V25.B16
-	VBIT V5.B16, V25.B16, V20.B16
-	FLDPQ (R0), (F23, F21)
-	FLDPQ 32(R0), (F24, F22)
-	VBIT V1.B16, V19.B16, V23.B16
-	VBIT V1.B16, V20.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
-	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ (R0), (F23, F21)
-	FLDPQ 32(R0), (F24, F22)
-	VUSHR $8, V19.S4, V25.S4
-	VBIT V1.B16, V25.B16, V23.B16
-	VUSHR $8, V20.S4, V25.S4
-	VBIT V1.B16, V25.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
-	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ 64(R0), (F23, F21)
-	FLDPQ 96(R0), (F24, F22)
-	VUSHR $16, V19.S4, V25.S4
-	VBIT V1.B16, V25.B16, V23.B16
-	VUSHR $16, V20.S4, V25.S4
-	VBIT V1.B16, V25.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
-	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ 64(R0), (F23, F21)
-	FLDPQ 96(R0), (F24, F22)
-	VSRI $24, V19.S4, V23.S4
-	VSRI $24, V20.S4, V24.S4
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
-	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	ADD R4<<2, R7, R5
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	VUSHR $4, V16.B16, V20.B16
-	VBIT V5.B16, V18.B16, V20.B16
-	FLDPQ (R0), (F23, F21)
-	FLDPQ 32(R0), (F24, F22)
-	VBIT V1.B16, V19.B16, V23.B16
-	VBIT V1.B16, V20.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
-	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ (R0), (F23, F21)
-	FLDPQ 32(R0), (F24, F22)
-	VUSHR $8, V19.S4, V25.S4
-	VBIT V1.B16, V25.B16, V23.B16
-	VUSHR $8, V20.S4, V25.S4
-	VBIT V1.B16, V25.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e27def5 // fmul v21.4s, v23.4s, v7.4s
-	WORD $0x6e28df16 // fmul v22.4s, v24.4s, v8.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ 64(R0), (F23, F21)
-	FLDPQ 96(R0), (F24, F22)
-	VUSHR $16, V19.S4, V25.S4
-	VBIT V1.B16, V25.B16, V23.B16
-	VUSHR $16, V20.S4, V25.S4
-	VBIT V1.B16, V25.B16, V24.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
-	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	FLDPQ 64(R0), (F23, F21)
-	FLDPQ 96(R0), (F24, F22)
-	VSRI $24, V19.S4, V23.S4
-	VSRI $24, V20.S4, V24.S4
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	WORD $0x6e2ddef5 // fmul v21.4s, v23.4s, v13.4s
-	WORD $0x6e2edf16 // fmul v22.4s, v24.4s, v14.4s
-	FSTPQ (F21, F22), (R5)
-	ADD R4<<3, R5, R5
-	ADD R4, R7, R7
-	WORD $0x6ea64631 // ushl v17.4s, v17.4s, v6.4s
-	WORD $0x6ea64652 // ushl v18.4s, v18.4s, v6.4s
-	SUBS $1, R8, R8
-	BNE brainFurtherWord
 	B next
 
 eight:
@@ -10158,7 +12235,7 @@ done:
 
 // func weightWidenU4x32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x32NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
+	MOVD $3, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
@@ -10418,12 +12495,9 @@ rows2scalespairs:
 	VADDP V9.S4, V8.S4, V7.S4
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F12
@@ -10452,12 +12526,9 @@ rows2scales:
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2minimascales:
 	TBNZ $35, R19, rows2minimasingle
 	ADD R11<<1, R7, R15
 	ADD R3<<1, R15, R15
@@ -10683,12 +12754,9 @@ rows1scalespairs:
 	VADDP V5.S4, V4.S4, V3.S4
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F8
@@ -10706,12 +12774,9 @@ rows1scales:
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1minimascales:
 	TBNZ $35, R19, rows1minimasingle
 	ADD R11<<1, R7, R15
 	ADD R3<<1, R15, R15
@@ -10837,18 +12902,6 @@ rows2scalessingle:
 	VZIP1 V14.B16, V14.B16, V14.B16
 	B rows2scalespairs
 
-rows2scalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2scales
-
-rows2minimascalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2minimascales
-
 rows2minimasingle:
 	ADD R11, R7, R15
 	ADD R3, R15, R15
@@ -10901,18 +12954,6 @@ rows1scalessingle:
 	FMOVD (R15), F10
 	VZIP1 V10.B16, V10.B16, V10.B16
 	B rows1scalespairs
-
-rows1scalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1scales
-
-rows1minimascalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1minimascales
 
 rows1minimasingle:
 	ADD R11, R7, R15
@@ -11204,12 +13245,9 @@ rows4scalespairs:
 	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows4scalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
-
-rows4scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F20
@@ -11260,12 +13298,9 @@ rows4scales:
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows4minimascalesbrain
 	FMOVQ (R14), F18
 	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
 	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
-
-rows4minimascales:
 	TBNZ $35, R19, rows4minimasingle
 	ADD R11<<1, R7, R15
 	ADD R3<<1, R15, R15
@@ -11515,12 +13550,9 @@ rows2scalespairs:
 	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows2scalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F12
@@ -11549,12 +13581,9 @@ rows2scales:
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows2minimascalesbrain
 	FMOVQ (R14), F10
 	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
 	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
-
-rows2minimascales:
 	TBNZ $35, R19, rows2minimasingle
 	ADD R11<<1, R7, R15
 	ADD R3<<1, R15, R15
@@ -11781,12 +13810,9 @@ rows1scalespairs:
 	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
-	TBNZ $32, R19, rows1scalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1scales:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
 	FMOVS 32(R14), F8
@@ -11804,12 +13830,9 @@ rows1scales:
 	MOVD b_cap+80(FP), R14
 	ADD R11<<1, R14, R14
 	ADD R3<<1, R14, R14
-	TBNZ $32, R19, rows1minimascalesbrain
 	FMOVQ (R14), F6
 	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
 	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
-
-rows1minimascales:
 	TBNZ $35, R19, rows1minimasingle
 	ADD R11<<1, R7, R15
 	ADD R3<<1, R15, R15
@@ -11959,18 +13982,6 @@ rows4scalessingle:
 	VZIP1 V22.B16, V22.B16, V22.B16
 	B rows4scalespairs
 
-rows4scalesbrain:
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	B rows4scales
-
-rows4minimascalesbrain:
-	FMOVQ (R14), F18
-	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
-	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
-	B rows4minimascales
-
 rows4minimasingle:
 	ADD R11, R7, R15
 	ADD R3, R15, R15
@@ -12036,18 +14047,6 @@ rows2scalessingle:
 	VZIP1 V14.B16, V14.B16, V14.B16
 	B rows2scalespairs
 
-rows2scalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2scales
-
-rows2minimascalesbrain:
-	FMOVQ (R14), F10
-	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
-	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
-	B rows2minimascales
-
 rows2minimasingle:
 	ADD R11, R7, R15
 	ADD R3, R15, R15
@@ -12095,18 +14094,6 @@ rows1scalessingle:
 	VZIP1 V10.B16, V10.B16, V10.B16
 	B rows1scalespairs
 
-rows1scalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1scales
-
-rows1minimascalesbrain:
-	FMOVQ (R14), F6
-	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
-	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
-	B rows1minimascales
-
 rows1minimasingle:
 	ADD R11, R7, R15
 	ADD R3, R15, R15
@@ -12130,7 +14117,7 @@ TEXT ·weightGemmInt8DotU4x32NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
+	MOVD $4, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $0, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12170,7 +14157,7 @@ TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x32NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x32NEON(SB), NOSPLIT, $0-64
-	MOVD $2, R0
+	MOVD $3, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12210,7 +14197,7 @@ TEXT ·weightGemmInt8DotU5x32NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $0-64
-	MOVD $3, R0
+	MOVD $4, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $1, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12250,7 +14237,7 @@ TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 
 // func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $0-64
-	MOVD $4, R0
+	MOVD $5, R0
 	MOVD R0, dst_len+8(FP)
 	MOVD $2, R0
 	MOVD R0, dst_cap+16(FP)
@@ -12285,46 +14272,6 @@ TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, x_cap+48(FP)
 	MOVD $2, R0
-	MOVD R0, b_len+72(FP)
-	B ·weightInt8GroupedDotNEON(SB)
-
-// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $0-64
-	MOVD $5, R0
-	MOVD R0, dst_len+8(FP)
-	MOVD $1, R0
-	MOVD R0, dst_cap+16(FP)
-	MOVD $0x4b000010, R0
-	MOVD R0, b_len+32(FP)
-	MOVD $28, R0
-	MOVD R0, b_cap+40(FP)
-	B ·weightWidenGroupedNEON(SB)
-
-// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $4294967296, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $2, R0
-	MOVD R0, x_cap+48(FP)
-	MOVD $4, R0
-	MOVD R0, b_len+72(FP)
-	B ·weightInt8GroupedLongNEON(SB)
-
-// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
-	MOVD $16, R0
-	MOVD R0, c_len+8(FP)
-	MOVD $4294967296, R0
-	MOVD R0, x_len+40(FP)
-	MOVD $1, R0
-	MOVD R0, c_cap+16(FP)
-	MOVD $2, R0
-	MOVD R0, x_cap+48(FP)
-	MOVD $4, R0
 	MOVD R0, b_len+72(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
@@ -28705,17 +30652,17 @@ end:
 TEXT ·softmaxBF16NEON(SB), NOSPLIT, $0-88
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 272(R0), F0
-	FMOVQ 608(R0), F1
-	FMOVQ 256(R0), F2
-	FMOVQ 288(R0), F3
-	FMOVQ 304(R0), F4
-	FMOVQ 320(R0), F5
-	FMOVQ 336(R0), F6
-	FMOVQ 352(R0), F7
-	FMOVQ 368(R0), F8
-	FMOVQ 384(R0), F9
-	FMOVQ 1408(R0), F10
-	VMOVI $0, V11.B16
+	FMOVQ 288(R0), F1
+	FMOVQ 304(R0), F2
+	FMOVQ 320(R0), F3
+	FMOVQ 336(R0), F4
+	FMOVQ 352(R0), F5
+	FMOVQ 368(R0), F6
+	FMOVQ 384(R0), F7
+	FMOVQ 1408(R0), F8
+	FMOVQ 1424(R0), F9
+	FMOVQ 1440(R0), F10
+	FMOVQ 256(R0), F11
 	MOVD max_len+48(FP), R1
 	MOVD s_base+0(FP), R2
 	MOVD max_base+40(FP), R3
@@ -28731,9 +30678,9 @@ columns:
 	CMP $8, R1
 	BGE lanes2
 	FMOVQ (R3), F12
-	WORD $0x4e22e58d // fcmeq v13.4s, v12.4s, v2.4s
+	WORD $0x4e2be58d // fcmeq v13.4s, v12.4s, v11.4s
 	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
-	VORR V11.B16, V11.B16, V13.B16
+	VMOVI $0, V13.B16
 	MOVD n+32(FP), R7
 	CBZ R7, lanes1rows
 	PCALIGN $32
@@ -28744,27 +30691,26 @@ lanes1row:
 	WORD $0x4e20d5cf // fadd v15.4s, v14.4s, v0.4s
 	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
 	WORD $0x4eb0d5d0 // fsub v16.4s, v14.4s, v16.4s
+	VORR V2.B16, V2.B16, V17.B16
+	VFMLA V16.S4, V1.S4, V17.S4
+	VORR V3.B16, V3.B16, V18.B16
+	VFMLA V16.S4, V17.S4, V18.S4
 	VORR V4.B16, V4.B16, V17.B16
-	VFMLA V16.S4, V3.S4, V17.S4
+	VFMLA V16.S4, V18.S4, V17.S4
 	VORR V5.B16, V5.B16, V18.B16
 	VFMLA V16.S4, V17.S4, V18.S4
 	VORR V6.B16, V6.B16, V17.B16
 	VFMLA V16.S4, V18.S4, V17.S4
 	VORR V7.B16, V7.B16, V18.B16
 	VFMLA V16.S4, V17.S4, V18.S4
-	VORR V8.B16, V8.B16, V17.B16
-	VFMLA V16.S4, V18.S4, V17.S4
-	VORR V9.B16, V9.B16, V18.B16
-	VFMLA V16.S4, V17.S4, V18.S4
 	VSHL $23, V15.S4, V15.S4
 	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x6eaee54f // fcmgt v15.4s, v10.4s, v14.4s
+	WORD $0x6eaee50f // fcmgt v15.4s, v8.4s, v14.4s
 	WORD $0x4e6f1e52 // bic v18.16b, v18.16b, v15.16b
-	VAND V2.B16, V18.B16, V14.B16
-	VFMLA V14.S4, V1.S4, V18.S4
-	VFMLS V14.S4, V1.S4, V18.S4
-	FMOVQ F18, (R6)
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x6e2ade4e // fmul v14.4s, v18.4s, v10.4s
+	VFMLA V18.S4, V9.S4, V14.S4
+	FMOVQ F14, (R6)
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
 	ADD R5, R6, R6
 	SUBS $1, R7, R7
 	BNE lanes1row
@@ -28781,15 +30727,15 @@ lanes3:
 	FMOVQ (R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
-	WORD $0x4e22e58f // fcmeq v15.4s, v12.4s, v2.4s
+	WORD $0x4e2be58f // fcmeq v15.4s, v12.4s, v11.4s
 	WORD $0x4e6f1d8c // bic v12.16b, v12.16b, v15.16b
-	WORD $0x4e22e5af // fcmeq v15.4s, v13.4s, v2.4s
+	WORD $0x4e2be5af // fcmeq v15.4s, v13.4s, v11.4s
 	WORD $0x4e6f1dad // bic v13.16b, v13.16b, v15.16b
-	WORD $0x4e22e5cf // fcmeq v15.4s, v14.4s, v2.4s
+	WORD $0x4e2be5cf // fcmeq v15.4s, v14.4s, v11.4s
 	WORD $0x4e6f1dce // bic v14.16b, v14.16b, v15.16b
-	VORR V11.B16, V11.B16, V15.B16
-	VORR V11.B16, V11.B16, V16.B16
-	VORR V11.B16, V11.B16, V17.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
 	MOVD n+32(FP), R7
 	CBZ R7, lanes3rows
 	PCALIGN $32
@@ -28810,41 +30756,41 @@ lanes3row:
 	WORD $0x4eb8d658 // fsub v24.4s, v18.4s, v24.4s
 	WORD $0x4eb9d679 // fsub v25.4s, v19.4s, v25.4s
 	WORD $0x4ebad69a // fsub v26.4s, v20.4s, v26.4s
-	VORR V4.B16, V4.B16, V27.B16
-	VFMLA V24.S4, V3.S4, V27.S4
-	VORR V4.B16, V4.B16, V28.B16
-	VFMLA V25.S4, V3.S4, V28.S4
-	VORR V4.B16, V4.B16, V29.B16
-	VFMLA V26.S4, V3.S4, V29.S4
-	VORR V5.B16, V5.B16, V30.B16
+	VORR V2.B16, V2.B16, V27.B16
+	VFMLA V24.S4, V1.S4, V27.S4
+	VORR V2.B16, V2.B16, V28.B16
+	VFMLA V25.S4, V1.S4, V28.S4
+	VORR V2.B16, V2.B16, V29.B16
+	VFMLA V26.S4, V1.S4, V29.S4
+	VORR V3.B16, V3.B16, V30.B16
 	VFMLA V24.S4, V27.S4, V30.S4
-	VORR V5.B16, V5.B16, V27.B16
+	VORR V3.B16, V3.B16, V27.B16
 	VFMLA V25.S4, V28.S4, V27.S4
-	VORR V5.B16, V5.B16, V28.B16
+	VORR V3.B16, V3.B16, V28.B16
 	VFMLA V26.S4, V29.S4, V28.S4
-	VORR V6.B16, V6.B16, V29.B16
+	VORR V4.B16, V4.B16, V29.B16
 	VFMLA V24.S4, V30.S4, V29.S4
-	VORR V6.B16, V6.B16, V30.B16
+	VORR V4.B16, V4.B16, V30.B16
 	VFMLA V25.S4, V27.S4, V30.S4
-	VORR V6.B16, V6.B16, V27.B16
+	VORR V4.B16, V4.B16, V27.B16
 	VFMLA V26.S4, V28.S4, V27.S4
-	VORR V7.B16, V7.B16, V28.B16
+	VORR V5.B16, V5.B16, V28.B16
 	VFMLA V24.S4, V29.S4, V28.S4
-	VORR V7.B16, V7.B16, V29.B16
+	VORR V5.B16, V5.B16, V29.B16
 	VFMLA V25.S4, V30.S4, V29.S4
-	VORR V7.B16, V7.B16, V30.B16
+	VORR V5.B16, V5.B16, V30.B16
 	VFMLA V26.S4, V27.S4, V30.S4
-	VORR V8.B16, V8.B16, V27.B16
+	VORR V6.B16, V6.B16, V27.B16
 	VFMLA V24.S4, V28.S4, V27.S4
-	VORR V8.B16, V8.B16, V28.B16
+	VORR V6.B16, V6.B16, V28.B16
 	VFMLA V25.S4, V29.S4, V28.S4
-	VORR V8.B16, V8.B16, V29.B16
+	VORR V6.B16, V6.B16, V29.B16
 	VFMLA V26.S4, V30.S4, V29.S4
-	VORR V9.B16, V9.B16, V30.B16
+	VORR V7.B16, V7.B16, V30.B16
 	VFMLA V24.S4, V27.S4, V30.S4
-	VORR V9.B16, V9.B16, V24.B16
+	VORR V7.B16, V7.B16, V24.B16
 	VFMLA V25.S4, V28.S4, V24.S4
-	VORR V9.B16, V9.B16, V25.B16
+	VORR V7.B16, V7.B16, V25.B16
 	VFMLA V26.S4, V29.S4, V25.S4
 	VSHL $23, V21.S4, V21.S4
 	VSHL $23, V22.S4, V22.S4
@@ -28852,27 +30798,24 @@ lanes3row:
 	WORD $0x6e35dfde // fmul v30.4s, v30.4s, v21.4s
 	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
 	WORD $0x6e37df39 // fmul v25.4s, v25.4s, v23.4s
-	WORD $0x6eb2e555 // fcmgt v21.4s, v10.4s, v18.4s
+	WORD $0x6eb2e515 // fcmgt v21.4s, v8.4s, v18.4s
 	WORD $0x4e751fde // bic v30.16b, v30.16b, v21.16b
-	WORD $0x6eb3e552 // fcmgt v18.4s, v10.4s, v19.4s
+	WORD $0x6eb3e512 // fcmgt v18.4s, v8.4s, v19.4s
 	WORD $0x4e721f18 // bic v24.16b, v24.16b, v18.16b
-	WORD $0x6eb4e552 // fcmgt v18.4s, v10.4s, v20.4s
+	WORD $0x6eb4e512 // fcmgt v18.4s, v8.4s, v20.4s
 	WORD $0x4e721f39 // bic v25.16b, v25.16b, v18.16b
-	VAND V2.B16, V30.B16, V18.B16
-	VAND V2.B16, V24.B16, V19.B16
-	VAND V2.B16, V25.B16, V20.B16
-	VFMLA V18.S4, V1.S4, V30.S4
-	VFMLA V19.S4, V1.S4, V24.S4
-	VFMLA V20.S4, V1.S4, V25.S4
-	VFMLS V18.S4, V1.S4, V30.S4
-	VFMLS V19.S4, V1.S4, V24.S4
-	VFMLS V20.S4, V1.S4, V25.S4
-	FMOVQ F30, (R6)
-	FMOVQ F24, 16(R6)
-	FMOVQ F25, 32(R6)
-	WORD $0x4e3ed5ef // fadd v15.4s, v15.4s, v30.4s
-	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+	WORD $0x6e2adfd2 // fmul v18.4s, v30.4s, v10.4s
+	WORD $0x6e2adf13 // fmul v19.4s, v24.4s, v10.4s
+	WORD $0x6e2adf34 // fmul v20.4s, v25.4s, v10.4s
+	VFMLA V30.S4, V9.S4, V18.S4
+	VFMLA V24.S4, V9.S4, V19.S4
+	VFMLA V25.S4, V9.S4, V20.S4
+	FMOVQ F18, (R6)
+	FMOVQ F19, 16(R6)
+	FMOVQ F20, 32(R6)
+	WORD $0x4e32d5ef // fadd v15.4s, v15.4s, v18.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	WORD $0x4e34d631 // fadd v17.4s, v17.4s, v20.4s
 	ADD R5, R6, R6
 	SUBS $1, R7, R7
 	BNE lanes3row
@@ -28890,12 +30833,12 @@ lanes3rows:
 lanes2:
 	FMOVQ (R3), F12
 	FMOVQ 16(R3), F13
-	WORD $0x4e22e58e // fcmeq v14.4s, v12.4s, v2.4s
+	WORD $0x4e2be58e // fcmeq v14.4s, v12.4s, v11.4s
 	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
-	WORD $0x4e22e5ae // fcmeq v14.4s, v13.4s, v2.4s
+	WORD $0x4e2be5ae // fcmeq v14.4s, v13.4s, v11.4s
 	WORD $0x4e6e1dad // bic v13.16b, v13.16b, v14.16b
-	VORR V11.B16, V11.B16, V14.B16
-	VORR V11.B16, V11.B16, V15.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
 	MOVD n+32(FP), R7
 	CBZ R7, lanes2rows
 	PCALIGN $32
@@ -28911,48 +30854,46 @@ lanes2row:
 	WORD $0x4ea0d675 // fsub v21.4s, v19.4s, v0.4s
 	WORD $0x4eb4d614 // fsub v20.4s, v16.4s, v20.4s
 	WORD $0x4eb5d635 // fsub v21.4s, v17.4s, v21.4s
-	VORR V4.B16, V4.B16, V22.B16
-	VFMLA V20.S4, V3.S4, V22.S4
+	VORR V2.B16, V2.B16, V22.B16
+	VFMLA V20.S4, V1.S4, V22.S4
+	VORR V2.B16, V2.B16, V23.B16
+	VFMLA V21.S4, V1.S4, V23.S4
+	VORR V3.B16, V3.B16, V24.B16
+	VFMLA V20.S4, V22.S4, V24.S4
+	VORR V3.B16, V3.B16, V22.B16
+	VFMLA V21.S4, V23.S4, V22.S4
 	VORR V4.B16, V4.B16, V23.B16
-	VFMLA V21.S4, V3.S4, V23.S4
-	VORR V5.B16, V5.B16, V24.B16
-	VFMLA V20.S4, V22.S4, V24.S4
-	VORR V5.B16, V5.B16, V22.B16
-	VFMLA V21.S4, V23.S4, V22.S4
-	VORR V6.B16, V6.B16, V23.B16
 	VFMLA V20.S4, V24.S4, V23.S4
-	VORR V6.B16, V6.B16, V24.B16
+	VORR V4.B16, V4.B16, V24.B16
 	VFMLA V21.S4, V22.S4, V24.S4
-	VORR V7.B16, V7.B16, V22.B16
+	VORR V5.B16, V5.B16, V22.B16
 	VFMLA V20.S4, V23.S4, V22.S4
-	VORR V7.B16, V7.B16, V23.B16
+	VORR V5.B16, V5.B16, V23.B16
 	VFMLA V21.S4, V24.S4, V23.S4
-	VORR V8.B16, V8.B16, V24.B16
+	VORR V6.B16, V6.B16, V24.B16
 	VFMLA V20.S4, V22.S4, V24.S4
-	VORR V8.B16, V8.B16, V22.B16
+	VORR V6.B16, V6.B16, V22.B16
 	VFMLA V21.S4, V23.S4, V22.S4
-	VORR V9.B16, V9.B16, V23.B16
+	VORR V7.B16, V7.B16, V23.B16
 	VFMLA V20.S4, V24.S4, V23.S4
-	VORR V9.B16, V9.B16, V20.B16
+	VORR V7.B16, V7.B16, V20.B16
 	VFMLA V21.S4, V22.S4, V20.S4
 	VSHL $23, V18.S4, V18.S4
 	VSHL $23, V19.S4, V19.S4
 	WORD $0x6e32def7 // fmul v23.4s, v23.4s, v18.4s
 	WORD $0x6e33de94 // fmul v20.4s, v20.4s, v19.4s
-	WORD $0x6eb0e552 // fcmgt v18.4s, v10.4s, v16.4s
+	WORD $0x6eb0e512 // fcmgt v18.4s, v8.4s, v16.4s
 	WORD $0x4e721ef7 // bic v23.16b, v23.16b, v18.16b
-	WORD $0x6eb1e550 // fcmgt v16.4s, v10.4s, v17.4s
+	WORD $0x6eb1e510 // fcmgt v16.4s, v8.4s, v17.4s
 	WORD $0x4e701e94 // bic v20.16b, v20.16b, v16.16b
-	VAND V2.B16, V23.B16, V16.B16
-	VAND V2.B16, V20.B16, V17.B16
-	VFMLA V16.S4, V1.S4, V23.S4
-	VFMLA V17.S4, V1.S4, V20.S4
-	VFMLS V16.S4, V1.S4, V23.S4
-	VFMLS V17.S4, V1.S4, V20.S4
-	FMOVQ F23, (R6)
-	FMOVQ F20, 16(R6)
-	WORD $0x4e37d5ce // fadd v14.4s, v14.4s, v23.4s
-	WORD $0x4e34d5ef // fadd v15.4s, v15.4s, v20.4s
+	WORD $0x6e2adef0 // fmul v16.4s, v23.4s, v10.4s
+	WORD $0x6e2ade91 // fmul v17.4s, v20.4s, v10.4s
+	VFMLA V23.S4, V9.S4, V16.S4
+	VFMLA V20.S4, V9.S4, V17.S4
+	FMOVQ F16, (R6)
+	FMOVQ F17, 16(R6)
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
 	ADD R5, R6, R6
 	SUBS $1, R7, R7
 	BNE lanes2row
@@ -29243,7 +31184,7 @@ end:
 // func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD $lanesNEON<>(SB), R0
-	FMOVQ 1424(R0), F0
+	FMOVQ 1456(R0), F0
 	MOVD inv_len+72(FP), R1
 	MOVD p_base+0(FP), R2
 	MOVD dp_base+24(FP), R3
@@ -29559,7 +31500,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R1, V5.S4
 	MOVWU keep+96(FP), R1
 	VDUP R1, V6.S4
-	FMOVQ 1440(R0), F7
+	FMOVQ 1472(R0), F7
 	MOVD w_len+8(FP), R1
 	MOVD w_base+0(FP), R2
 	MOVD m_base+48(FP), R3
@@ -30624,43 +32565,49 @@ lanes1rows:
 end:
 	RET
 
-// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
+// func weightAddBiasNEON(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 416(R0), F0
-	MOVD bias_len+48(FP), R1
-	MOVD c_base+0(FP), R2
-	MOVD bias_base+40(FP), R3
-	MOVD ldc+24(FP), R4
-	LSL $2, R4, R4
+	MOVD bias_len+80(FP), R1
+	MOVD dst_base+0(FP), R2
+	MOVD c_base+32(FP), R3
+	MOVD bias_base+72(FP), R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD ldc+56(FP), R6
+	LSL $2, R6, R6
 
 columns:
 	CBZ R1, end
-	MOVD R2, R5
-	FMOVQ (R3), F1
-	FMOVQ 16(R3), F2
-	MOVD m+32(FP), R6
-	CBZ R6, lanes2rows
+	MOVD R2, R7
+	MOVD R3, R8
+	FMOVQ (R4), F1
+	FMOVQ 16(R4), F2
+	MOVD m+64(FP), R9
+	CBZ R9, lanes2rows
 	PCALIGN $32
 
 lanes2row:
-	FMOVQ (R5), F3
-	FMOVQ 16(R5), F4
+	FMOVQ (R8), F3
+	FMOVQ 16(R8), F4
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
 	VBIF V5.B16, V0.B16, V3.B16
 	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
 	VBIF V5.B16, V0.B16, V4.B16
-	FMOVQ F3, (R5)
-	FMOVQ F4, 16(R5)
-	ADD R4, R5, R5
-	SUBS $1, R6, R6
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	ADD R5, R7, R7
+	ADD R6, R8, R8
+	SUBS $1, R9, R9
 	BNE lanes2row
 
 lanes2rows:
 	ADD $32, R2, R2
 	ADD $32, R3, R3
+	ADD $32, R4, R4
 	SUB $8, R1, R1
 	B columns
 
@@ -30679,7 +32626,7 @@ TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	FMOVQ 224(R0), F6
 	FMOVQ 128(R0), F7
 	FMOVQ 240(R0), F8
-	FMOVQ 1456(R0), F9
+	FMOVQ 1488(R0), F9
 	FMOVQ 656(R0), F10
 	FMOVQ 672(R0), F11
 	FMOVQ 688(R0), F12
@@ -31612,7 +33559,7 @@ end:
 TEXT ·rowPowersNEON(SB), NOSPLIT, $0-96
 	MOVD $lanesNEON<>(SB), R0
 	FMOVQ 128(R0), F0
-	FMOVQ 1456(R0), F1
+	FMOVQ 1488(R0), F1
 	FMOVQ 656(R0), F2
 	FMOVQ 672(R0), F3
 	FMOVQ 688(R0), F4

@@ -301,6 +301,21 @@ func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, la
 //go:noescape
 func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmE2M1RVV is BlockKernels.Gemm, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmE2M1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8E2M1RVV is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8E2M1RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenE2M1RVV is BlockKernels.Widen, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightWidenE2M1RVV(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenU4x32RVV is BlockKernels.Widen, see package ukernel. The format is U4x32.
 //
 //go:noescape
@@ -350,16 +365,6 @@ func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8S6x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightWidenU5x16BF16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
-
-// weightGemmInt8U5x16BF16RVV is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
-//
-//go:noescape
-func weightGemmInt8U5x16BF16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS5x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
@@ -689,7 +694,7 @@ func additiveBackwardRVV(dk []float32, ldd int, q []float32, k []float32, ldk in
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasRVV(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
 
 // gruRVV is Activations.GRU, see package ukernel.
 //

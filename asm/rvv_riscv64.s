@@ -14,22 +14,23 @@ DATA tanhVRVV<>+0(SB)/32, $"\x00\x00\x80?j\x9f\x9c>\xb8?\x05=\x0e[B;\x8e\x8d\x8d
 GLOBL tanhVRVV<>(SB), RODATA|NOPTR, $32
 
 DATA formatsRVV<>+0(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00c\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3\"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+64(SB)/64, $" \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00"
-DATA formatsRVV<>+192(SB)/64, $"\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+256(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x12\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-DATA formatsRVV<>+320(SB)/64, $"\x7f\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+384(SB)/64, $"\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+448(SB)/64, $"\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf\x16\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x7f\x00\x00\x00\x04\x00\x00\x00"
-DATA formatsRVV<>+512(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x16\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf"
-DATA formatsRVV<>+576(SB)/64, $"\x1c\x00\x00\x00\x03\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x18\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
-DATA formatsRVV<>+640(SB)/64, $"\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1a\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x000000\x7f\x00\x00\x00\x02\x00\x00\x00 \x00\x00\x00\x02\x00\x00\x00"
-DATA formatsRVV<>+704(SB)/64, $"\x02\x00\x00\x00\x1a\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x05\x00\x00\x00"
-DATA formatsRVV<>+768(SB)/64, $"\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x18\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00"
-DATA formatsRVV<>+832(SB)/64, $"\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x06\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x1c\x00\x00\x00"
-DATA formatsRVV<>+896(SB)/64, $"\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3(\x00\x00\x00\a\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00"
-DATA formatsRVV<>+960(SB)/52, $"\xf0\xf0\xf0\xf0\x1f\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00(\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\xff\xff\x7f"
-GLOBL formatsRVV<>(SB), RODATA|NOPTR, $1012
+DATA formatsRVV<>+64(SB)/64, $" \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x00\xc1\x12\x00\x00\x00\x01\x00\x00\x00"
+DATA formatsRVV<>+128(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+192(SB)/64, $"\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00"
+DATA formatsRVV<>+256(SB)/64, $"\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00c\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xc1\x12\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+320(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+384(SB)/64, $"\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x12\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x7f\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+448(SB)/64, $"\x12\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x0f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x80=\x00\x00\x80\xbf\x18\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+512(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x14\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+576(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf\x16\x00\x00\x00\x03\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x7f\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+640(SB)/64, $"\x16\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xbf\x1c\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+704(SB)/64, $"\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x18\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00"
+DATA formatsRVV<>+768(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc2\x1a\x00\x00\x00\x05\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x000000\x7f\x00\x00\x00\x02\x00\x00\x00 \x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00"
+DATA formatsRVV<>+832(SB)/64, $"\x1a\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x80\xc1\x1c\x00\x00\x00\x06\x00\x00\x00"
+DATA formatsRVV<>+896(SB)/64, $"\x01\x00\x00\x00\x04\x00\x00\x00\x10\x10\x10\x10\x1f\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\x7f"
+DATA formatsRVV<>+960(SB)/64, $"\b\x00\x00\x00\xff\x00\x00\x00\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00\x80;\x00\x00\x00\xc3(\x00\x00\x00\a\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\xf0\xf0\xf0\xf0\x1f\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00\b\x00\x00\x00"
+DATA formatsRVV<>+1024(SB)/32, $"(\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\x7f"
+GLOBL formatsRVV<>(SB), RODATA|NOPTR, $1056
 
 DATA geluCRVV<>+0(SB)/32, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
 GLOBL geluCRVV<>(SB), RODATA|NOPTR, $32
@@ -5011,6 +5012,8 @@ TEXT ·weightGemmBlocksRVV(SB), NOSPLIT, $0-113
 	MOV X22, b_len+80(FP)
 	MOV $2004877312, X23
 	FMVWX X23, F0
+	MOV $2130706432, X23
+	FMVWX X23, F3
 	MOV c_len+8(FP), X22
 	MOVF 16(X22), F1
 	MOVF 20(X22), F2
@@ -5104,6 +5107,7 @@ block4:
 	JMP numbers4
 scales14:
 	ADD $-1, X20, X20
+	BNEZ X20, scales24
 	SRLI $1, X13, X19
 	ADD X23, X19, X19
 	VLE16V (X19), V10
@@ -5123,7 +5127,22 @@ scales14:
 	VFMULVF F2, V8, V12
 	SRLI $1, X13, X22
 	ADD X22, X19, X19
+	JMP numbers4
+scales24:
+	ADD $-1, X20, X20
+	SRLI $1, X13, X19
+	ADD X23, X19, X19
+	VLE16V (X19), V10
+	SRLI $1, X28, X22
+	ADD X22, X19, X19
+	VZEXTVF2 V10, V8
+	VSLLVI $16, V8, V8
+	SRLI $1, X13, X22
+	ADD X22, X19, X19
 numbers4:
+	MOV c_len+8(FP), X20
+	MOVW 88(X20), X20
+	BNEZ X20, brain4
 	MOV c_len+8(FP), X25
 	MOVW 4(X25), X25
 	MOV c_len+8(FP), X24
@@ -5137,17 +5156,17 @@ word4:
 	VFCVTFXUV V4, V4
 	VFMADDVV V12, V8, V4
 	MOV X18, X21
-	MOVF (X21), F3
-	ADD X8, X21, X21
 	MOVF (X21), F4
 	ADD X8, X21, X21
 	MOVF (X21), F5
 	ADD X8, X21, X21
 	MOVF (X21), F6
-	VFMACCVF V4, F3, V16
-	VFMACCVF V4, F4, V20
-	VFMACCVF V4, F5, V24
-	VFMACCVF V4, F6, V28
+	ADD X8, X21, X21
+	MOVF (X21), F7
+	VFMACCVF V4, F4, V16
+	VFMACCVF V4, F5, V20
+	VFMACCVF V4, F6, V24
+	VFMACCVF V4, F7, V28
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, word4
@@ -5157,6 +5176,45 @@ word4:
 	SUB X22, X19, X19
 	ADD $-1, X24, X24
 	BNEZ X24, position4
+	JMP read4
+brain4:
+	MOV X0, X25
+	MOV c_len+8(FP), X24
+	MOVW 8(X24), X24
+positionbrain4:
+	MOV X30, X20
+wordbrain4:
+	VLE32V (X19), V4
+	ADD X28, X19, X19
+	VSRLVX X25, V4, V4
+	VSLLVI $28, V4, V0
+	VSLLVI $22, V4, V4
+	MOV $29360128, X22
+	VANDVX X22, V4, V4
+	VFMULVF F3, V4, V4
+	VFSGNJVV V0, V4, V4
+	VFMULVV V8, V4, V4
+	MOV X18, X21
+	MOVF (X21), F4
+	ADD X8, X21, X21
+	MOVF (X21), F5
+	ADD X8, X21, X21
+	MOVF (X21), F6
+	ADD X8, X21, X21
+	MOVF (X21), F7
+	VFMACCVF V4, F4, V16
+	VFMACCVF V4, F5, V20
+	VFMACCVF V4, F6, V24
+	VFMACCVF V4, F7, V28
+	ADD X9, X18, X18
+	ADD $-1, X20, X20
+	BNEZ X20, wordbrain4
+	ADD X30, X25, X25
+	MUL X30, X28, X22
+	SUB X22, X19, X19
+	ADD $-1, X24, X24
+	BNEZ X24, positionbrain4
+read4:
 	MOV $1, X22
 	MOV c_len+8(FP), X20
 	MOVW 24(X20), X20
@@ -5245,6 +5303,7 @@ block1:
 	JMP numbers1
 scales11:
 	ADD $-1, X20, X20
+	BNEZ X20, scales21
 	SRLI $1, X13, X19
 	ADD X23, X19, X19
 	VLE16V (X19), V10
@@ -5264,7 +5323,22 @@ scales11:
 	VFMULVF F2, V8, V12
 	SRLI $1, X13, X22
 	ADD X22, X19, X19
+	JMP numbers1
+scales21:
+	ADD $-1, X20, X20
+	SRLI $1, X13, X19
+	ADD X23, X19, X19
+	VLE16V (X19), V10
+	SRLI $1, X28, X22
+	ADD X22, X19, X19
+	VZEXTVF2 V10, V8
+	VSLLVI $16, V8, V8
+	SRLI $1, X13, X22
+	ADD X22, X19, X19
 numbers1:
+	MOV c_len+8(FP), X20
+	MOVW 88(X20), X20
+	BNEZ X20, brain1
 	MOV c_len+8(FP), X25
 	MOVW 4(X25), X25
 	MOV c_len+8(FP), X24
@@ -5278,8 +5352,8 @@ word1:
 	VFCVTFXUV V4, V4
 	VFMADDVV V12, V8, V4
 	MOV X18, X21
-	MOVF (X21), F3
-	VFMACCVF V4, F3, V16
+	MOVF (X21), F4
+	VFMACCVF V4, F4, V16
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
 	BNEZ X20, word1
@@ -5289,6 +5363,36 @@ word1:
 	SUB X22, X19, X19
 	ADD $-1, X24, X24
 	BNEZ X24, position1
+	JMP read1
+brain1:
+	MOV X0, X25
+	MOV c_len+8(FP), X24
+	MOVW 8(X24), X24
+positionbrain1:
+	MOV X30, X20
+wordbrain1:
+	VLE32V (X19), V4
+	ADD X28, X19, X19
+	VSRLVX X25, V4, V4
+	VSLLVI $28, V4, V0
+	VSLLVI $22, V4, V4
+	MOV $29360128, X22
+	VANDVX X22, V4, V4
+	VFMULVF F3, V4, V4
+	VFSGNJVV V0, V4, V4
+	VFMULVV V8, V4, V4
+	MOV X18, X21
+	MOVF (X21), F4
+	VFMACCVF V4, F4, V16
+	ADD X9, X18, X18
+	ADD $-1, X20, X20
+	BNEZ X20, wordbrain1
+	ADD X30, X25, X25
+	MUL X30, X28, X22
+	SUB X22, X19, X19
+	ADD $-1, X24, X24
+	BNEZ X24, positionbrain1
+read1:
 	MOV $1, X22
 	MOV c_len+8(FP), X20
 	MOVW 24(X20), X20
@@ -5330,12 +5434,14 @@ TEXT ·weightGemmInt8BlocksRVV(SB), NOSPLIT, $0-113
 	MOV b_base+64(FP), X6
 	MOV lanes+88(FP), X8
 	SLLI $2, X8, X8
+	MOV $2130706432, X29
+	FMVWX X29, F0
 	MOVBU load+112(FP), X28
 	MOV X28, c_cap+16(FP)
 	MOV c_len+8(FP), X23
 	MOVW 68(X23), X23
 	MOV c_len+8(FP), X12
-	MOVW 88(X12), X12
+	MOVW 92(X12), X12
 block:
 	MOV c_len+8(FP), X28
 	MOVW 44(X28), X28
@@ -5435,6 +5541,20 @@ offsetV28:
 	MUL X28, X25, X25
 	VMACCVX V12, X25, V28
 offsets:
+	MOV c_len+8(FP), X28
+	MOVW 88(X28), X28
+	BEQZ X28, selves
+	VIDV V12
+	VSLLVI $28, V12, V8
+	VSLLVI $22, V12, V12
+	MOV $29360128, X28
+	VANDVX X28, V12, V12
+	VFMULVF F0, V12, V12
+	VFSGNJVV V8, V12, V12
+	VFCVTXFV V12, V12
+	MOV $16, X28
+	VADDVX X28, V12, V12
+selves:
 	MOV c_len+8(FP), X13
 	MOVW 60(X13), X13
 	MUL X8, X13, X13
@@ -5480,6 +5600,12 @@ byte:
 	VSRLVX X18, V4, V8
 	MOV $255, X25
 	VANDVX X25, V8, V8
+	MOV c_len+8(FP), X28
+	MOVW 88(X28), X28
+	BEQZ X28, number
+	VRGATHERVV V8, V12, V0
+	VMVVV V0, V8
+number:
 	BEQZ X23, times1
 	VMULVV V12, V8, V8
 times1:
@@ -5554,11 +5680,10 @@ halves:
 	ADD X25, X28, X28
 	VLE16V (X28), V10
 	MOV c_len+8(FP), X28
-	MOVW 28(X28), X28
-	ADD $-5, X28, X28
-	BEQZ X28, brain
+	MOVW 88(X28), X28
+	BNEZ X28, brain
 	MOV $2004877312, X29
-	FMVWX X29, F0
+	FMVWX X29, F1
 	VSEXTVF2 V6, V4
 	VSLLVI $13, V4, V4
 	MOV $-1879048193, X28
@@ -5566,7 +5691,7 @@ halves:
 	MOV $260046848, X28
 	VANDVX X28, V4, V12
 	VMSEQVX X28, V12, V0
-	VFMULVF F0, V4, V4
+	VFMULVF F1, V4, V4
 	MOV $2139095040, X28
 	VORVX X28, V4, V12
 	VMERGEVVM V12, V4, V0, V4
@@ -5577,7 +5702,7 @@ halves:
 	MOV $260046848, X28
 	VANDVX X28, V8, V12
 	VMSEQVX X28, V12, V0
-	VFMULVF F0, V8, V8
+	VFMULVF F1, V8, V8
 	MOV $2139095040, X28
 	VORVX X28, V8, V12
 	VMERGEVVM V12, V8, V0, V8
@@ -5585,8 +5710,6 @@ halves:
 brain:
 	VZEXTVF2 V6, V4
 	VSLLVI $16, V4, V4
-	VZEXTVF2 V10, V8
-	VSLLVI $16, V8, V8
 scaled:
 	MOV $4, X22
 	BGE X11, X12, row
@@ -5597,22 +5720,31 @@ row:
 	BEQZ X28, load
 	VLE32V (X10), V0
 load:
-	MOVF 32(X9), F2
+	MOVF 32(X9), F3
 	MOV c_len+8(FP), X28
 	MOVW 72(X28), X28
 	BEQZ X28, integers
-	VFMACCVF V20, F2, V0
+	VFMACCVF V20, F3, V0
 	JMP store
 integers:
 	VFCVTFXV V16, V16
-	VFMULVF F2, V4, V12
+	VFMULVF F3, V4, V12
 	VFMACCVV V16, V12, V0
+	MOV c_len+8(FP), X28
+	MOVW 88(X28), X28
+	BEQZ X28, plain
+	MOVW 40(X9), X25
+	SLLI $4, X25, X25
+	FCVTSW X25, F2
+	VFMACCVF V12, F2, V0
+	JMP store
+plain:
 	MOV c_len+8(FP), X28
 	MOVW 52(X28), X28
 	BNEZ X28, store
 	BNEZ X23, minima
-	MOVF 36(X9), F1
-	VFMACCVF V8, F1, V0
+	MOVF 36(X9), F2
+	VFMACCVF V8, F2, V0
 	JMP store
 minima:
 	MOV X7, X24
@@ -5645,7 +5777,7 @@ totals:
 	MOVH 46(X9), X25
 	VMACCVX V12, X25, V16
 	VFCVTFXV V16, V16
-	VFMULVF F2, V8, V12
+	VFMULVF F3, V8, V12
 	VFMACCVV V16, V12, V0
 store:
 	VSE32V V0, (X10)
@@ -5697,6 +5829,8 @@ TEXT ·weightWidenBlocksRVV(SB), NOSPLIT, $0-64
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
 	FMVWX X11, F0
+	MOV $2130706432, X11
+	FMVWX X11, F3
 	MOV dst_len+8(FP), X10
 	MOVF 16(X10), F1
 	MOVF 20(X10), F2
@@ -5706,14 +5840,14 @@ TEXT ·weightWidenBlocksRVV(SB), NOSPLIT, $0-64
 	MOV dst_len+8(FP), X18
 	MOVW (X18), X18
 	MOV $931135488, X19
-	FMVWX X19, F3
+	FMVWX X19, F4
 	MOV $252645135, X19
 	MOV dst_len+8(FP), X20
 	MOVW 40(X20), X20
 	MOV dst_len+8(FP), X21
 	MOVW 32(X21), X21
-	MOV dst_len+8(FP), X25
-	MOVW 12(X25), X25
+	MOV dst_len+8(FP), X24
+	MOVW 12(X24), X24
 	BEQZ X6, done
 block:
 	MOV dst_len+8(FP), X10
@@ -5795,6 +5929,19 @@ scales2:
 	ADD $-1, X15, X15
 	BNEZ X15, scales3
 	SRLI $1, X13, X14
+	ADD X11, X14, X14
+	VLE16V (X14), V6
+	SRLI $1, X12, X10
+	ADD X10, X14, X14
+	VZEXTVF2 V6, V4
+	VSLLVI $16, V4, V4
+	SRLI $1, X13, X10
+	ADD X10, X14, X14
+	JMP numbers
+scales3:
+	ADD $-1, X15, X15
+	BNEZ X15, scales4
+	SRLI $1, X13, X14
 	MOV dst_cap+16(FP), X10
 	ADD X10, X14, X14
 	VLE16V (X14), V6
@@ -5842,15 +5989,15 @@ scales2:
 	VFCVTFXV V12, V12
 	VFMULVV V12, V8, V8
 	VMVVV V8, V20
-	VFMULVF F3, V16, V16
+	VFMULVF F4, V16, V16
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	SRLI $1, X10, X10
 	ADD X10, X14, X14
 	JMP numbers
-scales3:
+scales4:
 	ADD $-1, X15, X15
-	BNEZ X15, scales4
+	BNEZ X15, scales5
 	SRLI $1, X13, X14
 	ADD X11, X14, X14
 	VLE16V (X14), V6
@@ -5904,13 +6051,13 @@ scales3:
 	VSRAVI $24, V12, V12
 	VFCVTFXV V12, V12
 	VFMULVV V12, V8, V8
-	VFMULVF F3, V16, V16
+	VFMULVF F4, V16, V16
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	JMP numbers
-scales4:
+scales5:
 	ADD $-1, X15, X15
-	BNEZ X15, scales5
+	BNEZ X15, scales6
 	SRLI $1, X13, X14
 	MOV dst_cap+16(FP), X10
 	ADD X10, X14, X14
@@ -5943,35 +6090,7 @@ scales4:
 	VFMULVV V12, V4, V4
 	VFMULVF F2, V4, V8
 	VFMULVF F2, V16, V20
-	VFMULVF F3, V16, V16
-	SRLI $1, X13, X10
-	ADD X10, X14, X14
-	JMP numbers
-scales5:
-	ADD $-1, X15, X15
-	BNEZ X15, scales6
-	SRLI $1, X13, X14
-	ADD X11, X14, X14
-	VLE16V (X14), V6
-	SRLI $1, X12, X10
-	ADD X10, X14, X14
-	VZEXTVF2 V6, V4
-	VSLLVI $16, V4, V4
-	SRLI $1, X12, X10
-	ADD X10, X14, X14
-	VLE16V (X14), V14
-	SRLI $1, X12, X10
-	ADD X10, X14, X14
-	VSEXTVF2 V14, V12
-	VSRAVI $8, V12, V16
-	VFCVTFXV V16, V16
-	VFMULVV V4, V16, V16
-	VSLLVI $24, V12, V12
-	VSRAVI $24, V12, V12
-	VFCVTFXV V12, V12
-	VFMULVV V12, V4, V4
-	SRLI $1, X12, X10
-	ADD X10, X14, X14
+	VFMULVF F4, V16, V16
 	SRLI $1, X13, X10
 	ADD X10, X14, X14
 	JMP numbers
@@ -5985,7 +6104,7 @@ scales6:
 	ADD X12, X14, X14
 	VFMULVF F2, V4, V8
 	VFMULVF F2, V16, V20
-	VFMULVF F3, V16, V16
+	VFMULVF F4, V16, V16
 	JMP numbers
 scales7:
 	ADD $-1, X15, X15
@@ -5996,18 +6115,18 @@ scales7:
 	ADD X12, X14, X14
 	VFMULVF F2, V4, V8
 	VFMULVF F2, V16, V20
-	VFMULVF F3, V16, V16
+	VFMULVF F4, V16, V16
 numbers:
 	BEQZ X21, whole
-	SLLI $2, X12, X23
-	ADD X14, X23, X23
+	SLLI $2, X12, X22
+	ADD X14, X22, X22
 	MOV $24, X10
-	MUL X12, X10, X24
-	ADD X8, X24, X24
+	MUL X12, X10, X23
+	ADD X8, X23, X23
 	MOV X21, X16
 far:
-	VLE32V (X23), V28
-	ADD X12, X23, X23
+	VLE32V (X22), V28
+	ADD X12, X22, X22
 	MOV dst_len+8(FP), X15
 	MOVW 36(X15), X15
 low:
@@ -6017,27 +6136,26 @@ low:
 	VSLLVI $4, V28, V0
 	VANDVX X20, V0, V0
 	VORVV V0, V12, V12
-	VSE32V V12, (X24)
+	VSE32V V12, (X23)
 	VSRLVI $4, V24, V24
 	VANDVX X19, V24, V24
 	VANDVX X20, V28, V0
 	VORVV V0, V24, V24
 	SLLI $2, X12, X10
-	ADD X24, X10, X10
+	ADD X23, X10, X10
 	VSE32V V24, (X10)
-	ADD X12, X24, X24
+	ADD X12, X23, X23
 	VSRLVX X21, V28, V28
 	ADD $-1, X15, X15
 	BNEZ X15, low
 	ADD $-1, X16, X16
 	BNEZ X16, far
 	SLLI $2, X12, X10
-	SUB X10, X24, X14
+	SUB X10, X23, X14
 whole:
 	MOV dst_len+8(FP), X15
-	MOVW 28(X15), X15
-	ADD $-5, X15, X15
-	BEQZ X15, brain
+	MOVW 88(X15), X15
+	BNEZ X15, brain
 	MOV dst_len+8(FP), X17
 	MOVW 4(X17), X17
 	MOV dst_len+8(FP), X16
@@ -6059,37 +6177,38 @@ word:
 	MUL X18, X12, X10
 	SUB X10, X14, X14
 	ADD $-1, X16, X16
-	BNE X25, X16, group
+	BNE X24, X16, group
 	VMVVV V16, V4
 	VMVVV V20, V8
 group:
 	BNEZ X16, position
 	JMP read
 brain:
-	MOV dst_len+8(FP), X17
-	MOVW 4(X17), X17
+	MOV X0, X17
 	MOV dst_len+8(FP), X16
 	MOVW 8(X16), X16
-	MOV X0, X22
 positionbrain:
 	MOV X18, X15
 wordbrain:
 	VLE32V (X14), V12
 	ADD X12, X14, X14
-	VSRLVX X22, V12, V12
-	VANDVX X17, V12, V12
-	VFCVTFXUV V12, V12
-	VFADDVF F2, V12, V12
+	VSRLVX X17, V12, V12
+	VSLLVI $28, V12, V0
+	VSLLVI $22, V12, V12
+	MOV $29360128, X10
+	VANDVX X10, V12, V12
+	VFMULVF F3, V12, V12
+	VFSGNJVV V0, V12, V12
 	VFMULVV V4, V12, V12
 	VSE32V V12, (X8)
 	ADD X12, X8, X8
 	ADD $-1, X15, X15
 	BNEZ X15, wordbrain
-	ADD X18, X22, X22
+	ADD X18, X17, X17
 	MUL X18, X12, X10
 	SUB X10, X14, X14
 	ADD $-1, X16, X16
-	BNE X25, X16, groupbrain
+	BNE X24, X16, groupbrain
 	VMVVV V16, V4
 	VMVVV V20, V8
 groupbrain:
@@ -6123,154 +6242,161 @@ TEXT ·weightWidenS8RVV(SB), NOSPLIT, $0-64
 // func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmS4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $92, X5, X5
+	ADD $96, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
 
 // func weightGemmInt8S4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $92, X5, X5
+	ADD $96, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $92, X5, X5
+	ADD $96, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmU4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $184, X5, X5
+	ADD $192, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmBlocksRVV(SB)
 
 // func weightGemmInt8U4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $184, X5, X5
+	ADD $192, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $184, X5, X5
+	ADD $192, X5, X5
+	MOV X5, dst_len+8(FP)
+	JMP ·weightWidenBlocksRVV(SB)
+
+// func weightGemmE2M1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $288, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmBlocksRVV(SB)
+
+// func weightGemmInt8E2M1RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1RVV(SB), NOSPLIT, $0-113
+	MOV $formatsRVV<>(SB), X5
+	ADD $288, X5, X5
+	MOV X5, c_len+8(FP)
+	JMP ·weightGemmInt8BlocksRVV(SB)
+
+// func weightWidenE2M1RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenE2M1RVV(SB), NOSPLIT, $0-64
+	MOV $formatsRVV<>(SB), X5
+	ADD $288, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightWidenU4x32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $276, X5, X5
+	ADD $384, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U4x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $276, X5, X5
+	ADD $384, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU4x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $368, X5, X5
+	ADD $480, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U4x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $368, X5, X5
+	ADD $480, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $460, X5, X5
+	ADD $576, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U5x32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $460, X5, X5
+	ADD $576, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $552, X5, X5
+	ADD $672, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8U5x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $552, X5, X5
+	ADD $672, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $644, X5, X5
+	ADD $768, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S6x16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S6x16RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $644, X5, X5
-	MOV X5, c_len+8(FP)
-	JMP ·weightGemmInt8BlocksRVV(SB)
-
-// func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenU5x16BF16RVV(SB), NOSPLIT, $0-64
-	MOV $formatsRVV<>(SB), X5
-	ADD $736, X5, X5
-	MOV X5, dst_len+8(FP)
-	JMP ·weightWidenBlocksRVV(SB)
-
-// func weightGemmInt8U5x16BF16RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16BF16RVV(SB), NOSPLIT, $0-113
-	MOV $formatsRVV<>(SB), X5
-	ADD $736, X5, X5
+	ADD $768, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $828, X5, X5
+	ADD $864, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S5x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S5x16F32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $828, X5, X5
+	ADD $864, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
 // func weightWidenS8x16F32RVV(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8x16F32RVV(SB), NOSPLIT, $0-64
 	MOV $formatsRVV<>(SB), X5
-	ADD $920, X5, X5
+	ADD $960, X5, X5
 	MOV X5, dst_len+8(FP)
 	JMP ·weightWidenBlocksRVV(SB)
 
 // func weightGemmInt8S8x16F32RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S8x16F32RVV(SB), NOSPLIT, $0-113
 	MOV $formatsRVV<>(SB), X5
-	ADD $920, X5, X5
+	ADD $960, X5, X5
 	MOV X5, c_len+8(FP)
 	JMP ·weightGemmInt8BlocksRVV(SB)
 
@@ -9227,30 +9353,31 @@ TEXT ·softmaxBF16RVV(SB), NOSPLIT, $0-88
 	MOV ld+24(FP), X10
 	SLLI $2, X10, X10
 	MOV $-8388608, X11
-	MOV $-8388608, X12
-	FMVWX X12, F0
-	MOV $0, X12
-	FMVWX X12, F1
-	MOV $1262485632, X12
-	FMVWX X12, F2
-	MOV $950056366, X12
-	FMVWX X12, F3
-	MOV $976192536, X12
-	FMVWX X12, F4
-	MOV $1000183536, X12
-	FMVWX X12, F5
-	MOV $1021532094, X12
-	FMVWX X12, F6
-	MOV $1039531502, X12
-	FMVWX X12, F7
-	MOV $1051816472, X12
-	FMVWX X12, F8
-	MOV $1056964608, X12
-	FMVWX X12, F9
-	MOV $-1033895197, X12
-	FMVWX X12, F10
-	MOV $1203765248, X12
-	FMVWX X12, F11
+	FMVWX X11, F0
+	MOV $0, X11
+	FMVWX X11, F1
+	MOV $1262485632, X11
+	FMVWX X11, F2
+	MOV $950056366, X11
+	FMVWX X11, F3
+	MOV $976192536, X11
+	FMVWX X11, F4
+	MOV $1000183536, X11
+	FMVWX X11, F5
+	MOV $1021532094, X11
+	FMVWX X11, F6
+	MOV $1039531502, X11
+	FMVWX X11, F7
+	MOV $1051816472, X11
+	FMVWX X11, F8
+	MOV $1056964608, X11
+	FMVWX X11, F9
+	MOV $-1033895197, X11
+	FMVWX X11, F10
+	MOV $1199570944, X11
+	FMVWX X11, F11
+	MOV $-947912960, X11
+	FMVWX X11, F12
 	VSETVLI X0, E32, M2, TA, MA, X6
 	VFMVVF F4, V2
 	VFMVVF F5, V4
@@ -9265,11 +9392,11 @@ lanes:
 	VMFEQVF F0, V14, V0
 	VMERGEVXM X0, V14, V0, V14
 	VMVVI $0, V16
-	MOV X7, X12
-	MOV n+32(FP), X13
-	BEQZ X13, rows
+	MOV X7, X11
+	MOV n+32(FP), X12
+	BEQZ X12, rows
 row:
-	VLE32V (X12), V18
+	VLE32V (X11), V18
 	VFSUBVV V14, V18, V18
 	VFADDVF F2, V18, V20
 	VFSUBVF F2, V20, V22
@@ -9285,14 +9412,13 @@ row:
 	VFMULVV V20, V24, V24
 	VMFLTVF F10, V18, V0
 	VMERGEVXM X0, V24, V0, V18
-	VANDVX X11, V18, V20
-	VFMACCVF V20, F11, V18
-	VFNMSACVF V20, F11, V18
-	VSE32V V18, (X12)
-	VFADDVV V18, V16, V16
-	ADD X10, X12, X12
-	ADD $-1, X13, X13
-	BNEZ X13, row
+	VFMULVF F12, V18, V20
+	VFMACCVF V18, F11, V20
+	VSE32V V20, (X11)
+	VFADDVV V20, V16, V16
+	ADD X10, X11, X11
+	ADD $-1, X12, X12
+	BNEZ X12, row
 rows:
 	VSE32V V16, (X9)
 	SUB X6, X5, X5
@@ -10425,32 +10551,38 @@ rows:
 done:
 	RET
 
-// func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasRVV(SB), NOSPLIT, $0-64
-	MOV bias_len+48(FP), X5
-	MOV c_base+0(FP), X7
-	MOV bias_base+40(FP), X8
-	MOV ldc+24(FP), X9
-	SLLI $2, X9, X9
+// func weightAddBiasRVV(dst []float32, ldd int, c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasRVV(SB), NOSPLIT, $0-96
+	MOV bias_len+80(FP), X5
+	MOV dst_base+0(FP), X7
+	MOV c_base+32(FP), X8
+	MOV bias_base+72(FP), X9
+	MOV ldd+24(FP), X10
+	SLLI $2, X10, X10
+	MOV ldc+56(FP), X11
+	SLLI $2, X11, X11
 	BEQZ X5, done
 lanes:
 	VSETVLI X5, E32, M8, TA, MA, X6
-	VLE32V (X8), V8
-	MOV X7, X10
-	MOV m+32(FP), X11
-	BEQZ X11, rows
+	VLE32V (X9), V8
+	MOV X7, X12
+	MOV X8, X13
+	MOV m+64(FP), X14
+	BEQZ X14, rows
 row:
-	VLE32V (X10), V16
+	VLE32V (X13), V16
 	VFADDVV V8, V16, V16
-	VSE32V V16, (X10)
-	ADD X9, X10, X10
-	ADD $-1, X11, X11
-	BNEZ X11, row
+	VSE32V V16, (X12)
+	ADD X10, X12, X12
+	ADD X11, X13, X13
+	ADD $-1, X14, X14
+	BNEZ X14, row
 rows:
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
 	ADD X6, X7, X7
 	ADD X6, X8, X8
+	ADD X6, X9, X9
 	BNEZ X5, lanes
 done:
 	RET

@@ -86,17 +86,17 @@ var Lanes = []ukernel.Override[ukernel.LaneKernels]{
 		Softcap:     softcapAVX512,
 		Softmax:     softmaxAVX512,
 		SoftmaxBF16: softmaxBF16AVX512,
+		MergeStats:  mergeStatsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
-		Pack:       packAVX512,
-		ScaleRows:  scaleRowsAVX512,
-		CodeMerge:  codeMergeAVX512,
-		ALiBi:      aLiBiAVX512,
-		MaskSpan:   maskSpanAVX512,
-		MergeStats: mergeStatsAVX512,
+		Pack:      packAVX512,
+		ScaleRows: scaleRowsAVX512,
+		CodeMerge: codeMergeAVX512,
+		ALiBi:     aLiBiAVX512,
+		MaskSpan:  maskSpanAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		CodeScores: codeScoresAVX512,
@@ -186,6 +186,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
 		QKEvenOdd:  skinnyQKEvenOddAVX512,
 		PVEvenOdd:  skinnyPVEvenOddAVX512,
+		Softmax:    skinnySoftmaxAVX512,
 		Unpack:     skinnyUnpackAVX512,
 		Pairs:      skinnyPairsAVX512,
 	}},
@@ -214,9 +215,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE4M3: skinnyHalvesE4M3AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		Softmax: skinnySoftmaxAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
@@ -321,6 +319,10 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		GemmBF16:  weightGemmBF16AVX2,
 		GemmPairs: weightGemmPairsAVX2,
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				Gemm:     weightGemmE2M1AVX2,
+				GemmInt8: weightGemmInt8E2M1AVX2,
+			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
@@ -376,10 +378,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				Unpack:   weightUnpackS6x16AVX2,
 				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
-			ukernel.U5x16BF16: {
-				Widen:    weightWidenU5x16BF16AVX2,
-				GemmInt8: weightGemmInt8U5x16BF16AVX2,
-			},
 			ukernel.S5x16F32: {
 				Widen:  weightWidenS5x16F32AVX2,
 				Unpack: weightUnpackS5x16F32AVX2,
@@ -391,6 +389,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		},
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				Widen: weightWidenE2M1AVX2,
+			},
+		},
 		Quantize: weightQuantizeAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Weight=P0", Kernels: ukernel.WeightKernels{
@@ -431,6 +434,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U4: {
 				Gemm: weightGemmU4AVX512,
 			},
+			ukernel.E2M1: {
+				Gemm: weightGemmE2M1AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -454,12 +460,29 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S4: {
 				GemmInt8: weightGemmInt8TilesS4AVX512,
 			},
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8TilesE2M1AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4: {
 				GemmInt8: weightGemmInt8TilesU4AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8E2M1AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				Widen: weightWidenE2M1AVX512,
 			},
 		},
 	}},
@@ -477,9 +500,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8U5x16AVX512,
 			},
-			ukernel.U5x16BF16: {
-				GemmInt8: weightGemmInt8U5x16BF16AVX512,
-			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -495,9 +515,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.U5x16: {
 				GemmInt8: weightGemmInt8TilesU5x16AVX512,
-			},
-			ukernel.U5x16BF16: {
-				GemmInt8: weightGemmInt8TilesU5x16BF16AVX512,
 			},
 		},
 	}},

@@ -129,6 +129,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4NEON,
 				Widen:    weightWidenU4NEON,
 			},
+			ukernel.E2M1: {
+				Gemm:     weightGemmE2M1NEON,
+				GemmInt8: weightGemmInt8E2M1NEON,
+				Widen:    weightWidenE2M1NEON,
+			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32NEON,
 				GemmInt8: weightGemmInt8U4x32NEON,
@@ -148,10 +153,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S6x16: {
 				Widen:    weightWidenS6x16NEON,
 				GemmInt8: weightGemmInt8S6x16NEON,
-			},
-			ukernel.U5x16BF16: {
-				Widen:    weightWidenU5x16BF16NEON,
-				GemmInt8: weightGemmInt8U5x16BF16NEON,
 			},
 			ukernel.S5x16F32: {
 				Widen:    weightWidenS5x16F32NEON,
@@ -176,6 +177,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U4: {
 				GemmInt8: weightGemmInt8DotU4NEON,
 			},
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8DotE2M1NEON,
+			},
 			ukernel.U4x32: {
 				GemmInt8: weightGemmInt8DotU4x32NEON,
 			},
@@ -190,9 +194,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.S6x16: {
 				GemmInt8: weightGemmInt8DotS6x16NEON,
-			},
-			ukernel.U5x16BF16: {
-				GemmInt8: weightGemmInt8DotU5x16BF16NEON,
 			},
 			ukernel.S5x16F32: {
 				GemmInt8: weightGemmInt8DotS5x16F32NEON,

@@ -142,6 +142,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4RVV,
 				Widen:    weightWidenU4RVV,
 			},
+			ukernel.E2M1: {
+				Gemm:     weightGemmE2M1RVV,
+				GemmInt8: weightGemmInt8E2M1RVV,
+				Widen:    weightWidenE2M1RVV,
+			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32RVV,
 				GemmInt8: weightGemmInt8U4x32RVV,
@@ -161,10 +166,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S6x16: {
 				Widen:    weightWidenS6x16RVV,
 				GemmInt8: weightGemmInt8S6x16RVV,
-			},
-			ukernel.U5x16BF16: {
-				Widen:    weightWidenU5x16BF16RVV,
-				GemmInt8: weightGemmInt8U5x16BF16RVV,
 			},
 			ukernel.S5x16F32: {
 				Widen:    weightWidenS5x16F32RVV,

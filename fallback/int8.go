@@ -55,7 +55,7 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	offset, grouped := int32(f.Offset()), f.Grouped()
+	offset, grouped, values := int32(f.Offset()), f.Grouped(), f.Values()
 	for block := range k / contract.WeightBlock {
 		b, x := quantized.BlockAt(f, lanes, b, block), x[block*ukernel.RowWords:]
 		for lane := range lanes {
@@ -78,6 +78,11 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 					if offset == 0 {
 						*acc = scalar.FMA(float32(-minima), float32(d*min), *acc)
 					}
+					continue
+				}
+				if values != nil {
+					*acc = scalar.FMA(float32(dotValues(values, row, &words)), float32(d*dw), *acc)
+					*acc = scalar.FMA(float32(int32(row[10])<<offsetShift), float32(d*dw), *acc)
 					continue
 				}
 				sum := int32(row[10]) * offset
@@ -126,6 +131,19 @@ func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s,
 		minima += t[i] * codes
 	}
 	return sum, minima
+}
+
+// offsetShift: the offset of values is 2^offsetShift.
+const offsetShift = 4
+
+// dotValues is the sum of the products of a block whose numbers stand for values.
+func dotValues(values *[16]uint8, row *[ukernel.RowWords]uint32, words *[8]uint32) (sum int32) {
+	for g, w := range words {
+		for i := range 4 {
+			sum += int32(values[w>>(8*i)&15]) * int32(int8(row[g]>>(8*i)))
+		}
+	}
+	return sum
 }
 
 // dot4 is the sum of the products of four bytes: w's are unsigned, q's are signed.

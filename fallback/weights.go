@@ -62,10 +62,11 @@ func weightGemmPairs(c []float32, ldc int, a []float32, rs, cs int, b []uint32, 
 }
 
 // addBias is WeightKernels.AddBias.
-func addBias(c []float32, ldc, m int, bias []float32) {
+func addBias(dst []float32, ldd int, c []float32, ldc, m int, bias []float32) {
 	for i := range m {
-		for x := range window(c, i*ldc, len(bias)) {
-			c[i*ldc+x] = scalar.Canonical(c[i*ldc+x] + bias[x])
+		to := window(dst, i*ldd, len(bias))
+		for lane, x := range window(c, i*ldc, len(bias)) {
+			to[lane] = scalar.Canonical(x + bias[lane])
 		}
 	}
 }

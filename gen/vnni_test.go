@@ -197,6 +197,9 @@ func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 	}
 	for i := range l.numbers {
 		l.numbers[i] = c.numbers.number(r, lane, c.format.Bits())
+		if c.format.Brain() && l.numbers[i] == 8 { // -0
+			l.numbers[i] = 0
+		}
 	}
 	return l
 }
@@ -282,11 +285,18 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 		if c.format.Grouped() {
 			s, t = l.s[step/16], l.t[step/16]
 		}
+		if values := c.format.Values(); values != nil {
+			sum += q * int(values[l.numbers[step]])
+			minima -= q * c.format.Offset()
+			continue
+		}
 		sum += s * q * (l.numbers[step] - c.format.Offset())
 		minima -= t * q
 	}
 	acc = fma(float32(sum), d*half(l.scale), acc)
 	switch {
+	case c.format.Brain():
+		acc = fma(float32(minima), d*half(l.scale), acc)
 	case c.format.Offset() != 0:
 	case c.format.Grouped():
 		acc = fma(float32(minima), d*half(l.minimum), acc)

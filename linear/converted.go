@@ -17,32 +17,32 @@ type conversion struct {
 	bytes int // of converted rows of a task: they stay in L2 while panels pass by,
 	least int // unless so many rows are larger. With fewer ones, weights are fetched too often
 	step  int // a call of a kernel takes a multiple of so many rows
-	steps int // and so many inputs of a panel, which stay in L1 for all rows
+	steps int // and so many inputs of a panel, which stay in L1 for all rows,
+	many  int // or so many with at least step rows
 	speed int // how many times as many products as FMAs a thread computes in some time, about
 }
 
 var (
 	// step is a multiple of the rows of every kernel's highest tile: 16 with AMX, 24 with VNNI.
-	toInt8 = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, speed: 2}
+	// Without AMX, kernels widen the weights of a block once for all rows of a call: many is so low
+	// that 144 rows fit into one.
+	toInt8      = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, many: 256, speed: 2}
+	toInt8Tiles = conversion{bytes: 256 << 10, least: 96, step: 48, steps: 1024, many: 768, speed: 3}
 
-	toBFloat16 = conversion{bytes: 512 << 10, least: 32, step: 32, steps: 1024, speed: 4}
+	toBFloat16 = conversion{bytes: 512 << 10, least: 32, step: 32, steps: 4096, speed: 4}
 )
 
 const (
-	// int8ManySteps are steps for many quantized rows, of which 144 fit into one call then: kernels
-	// widen the weights of a block once for all rows of a call.
-	int8ManySteps = 256
-
-	// tilesOnceSteps are steps for few rows, which a panel passes once. It need not stay in L1, and
-	// a long call fetches it without a pause.
-	tilesOnceSteps = 4096
+	// stripRows is the most rows whose sums with a panel stay in L1 beside the numbers that a tile
+	// unit reads.
+	stripRows = 128
 
 	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
 	// vectors do, but for U4x16. Up to vectorRows rows that whole tiles leave take less by vectors.
 	// Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
-	vectorRows   = 8
+	vectorRows   = 6
 )
 
 // padsRows tells whether m quantized rows are multiplied as a whole tile.
@@ -53,7 +53,7 @@ func (j *job) padsRows(t *tier.Tier, m int) bool {
 // convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
 func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	fmas := lanes * inputs
-	if j.tiles {
+	if j.tier.Unit().GemmTiles != nil {
 		fmas /= by.speed
 	}
 	m := ukernel.RowsPerCall(n, fmas)
@@ -75,6 +75,8 @@ func (l *Linear) tiles(t *tier.Tier) bool {
 // conversion returns what is made of the rows of x, or nil.
 func (j *job) conversion() *conversion {
 	switch {
+	case j.int8 && j.tier.Unit().GemmTiles != nil:
+		return &toInt8Tiles
 	case j.int8:
 		return &toInt8
 	case j.tiles:
@@ -83,13 +85,18 @@ func (j *job) conversion() *conversion {
 	return nil
 }
 
-// rowWords is the number of words from a converted row to the next. For tiles it is an odd number
-// of lines, so that the rows of a tile lie in different sets of L1.
+// rowWords is the number of words from a converted row to the next.
 func (j *job) rowWords() int {
 	if j.tiles {
-		return (j.linear.depth()/ukernel.BlockSteps | 1) * ukernel.BlockSteps / 2
+		return j.linear.tileWords()
 	}
 	return j.linear.depth() / ukernel.BlockSteps * ukernel.RowWords
+}
+
+// tileWords is rowWords for tiles: an odd number of lines, so that the rows of a tile lie in
+// different sets of L1.
+func (l *Linear) tileWords() int {
+	return (l.depth()/ukernel.BlockSteps | 1) * ukernel.BlockSteps / 2
 }
 
 // rows is the most rows of a task, of so many words each.
@@ -101,14 +108,19 @@ func (c *conversion) rows(words int) int {
 // convertedTask computes a range of rows times some panels.
 func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	l, words, most := j.linear, j.rowWords(), by.steps
+	if j.x.dtype == view.BFloat16 { // they are converted
+		s.tiledPanels(j, j.x.u16[rows.lo*j.x.rowStride:], rows, panels)
+		return
+	}
 	if s.converted != rows {
 		s.convert(j, rows, words)
 	}
-	switch {
-	case j.int8 && rows.len() >= by.step:
-		most = int8ManySteps
-	case j.tiles && rows.len() <= by.step:
-		most = tilesOnceSteps
+	if j.tiles {
+		s.tiledPanels(j, view.As[uint16](view.BytesOf(s.codes)), rows, panels)
+		return
+	}
+	if rows.len() >= by.step {
+		most = by.many
 	}
 	n := rows.len()
 	if j.pads {
@@ -128,14 +140,32 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	}
 }
 
+// tiledPanels computes a range of rows, which x has as bfloat16, times some panels by a unit for
+// tiles. Up to stripRows rows keep their sums in scratch memory until all is done with them.
+func (s *scratch) tiledPanels(j *job, x []uint16, rows, panels interval) {
+	l, ldx, most := j.linear, 2*j.rowWords(), toBFloat16.steps
+	for p := panels.lo; p < panels.hi; p++ {
+		lanes, next := l.panelWidth(p), []byte(nil)
+		if rows.len() > toBFloat16.step { // others read the panel once, and take no longer than it
+			next = j.next(panels, p, interval{0, l.depth()})
+		}
+		for lo := 0; lo < rows.len(); {
+			m := j.convertedRows(min(rows.len()-lo, stripRows), min(l.depth(), most), lanes, &toBFloat16)
+			hi := lo + m
+			for k := 0; k < l.depth(); k += most {
+				steps := interval{k, min(k+most, l.depth())}
+				ahead := next[len(next)*lo/rows.len() : len(next)*hi/rows.len()]
+				j.tier.Unit().GemmTiles(s.edge, lanes, x[lo*ldx+k:], ldx, l.stepPairs(p, steps), lanes, m, steps.len(), k > 0, ahead)
+			}
+			finish(j, interval{rows.lo + lo, rows.lo + hi}, p, s.edge, lanes)
+			lo = hi
+		}
+	}
+}
+
 // multiplyConverted adds some steps of m rows of so many words times panel p to c.
 func (j *job) multiplyConverted(c []float32, ldc int, x []uint32, words, m, p int, steps interval) {
 	l, lanes, load := j.linear, j.linear.panelWidth(p), steps.lo > 0
-	if j.tiles {
-		halves := view.As[uint16](view.BytesOf(x))[steps.lo:]
-		j.tier.Unit().GemmTiles(c, ldc, halves, 2*words, l.stepPairs(p, steps), lanes, m, steps.len(), load)
-		return
-	}
 	x = x[steps.lo/ukernel.BlockSteps*ukernel.RowWords:]
 	j.tier.Weights().Blocks[l.packed].GemmInt8(c, ldc, x, words, l.stepBlocks(p, steps), lanes, m, steps.len(), load)
 }

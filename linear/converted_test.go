@@ -19,9 +19,9 @@ func TestTiles(t *testing.T) {
 	with.Amend = func(table any, _ int) {
 		switch x := table.(type) {
 		case *ukernel.Unit:
-			x.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+			x.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, next []byte) {
 				multiplied += m
-				testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
+				testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load, next)
 			}
 		case *ukernel.Converters:
 			round, narrow := x.RoundBF16, x.Narrow[ukernel.BFloat16]

@@ -273,6 +273,26 @@ func ExampleDenseMatrix() {
 	// Output: 2 3 float32
 }
 
+// A feed-forward network: the outputs of the first layer go through an activation to the second.
+func ExampleChain() {
+	up, err := linear.New(linear.DenseMatrix([]float32{1, 1, 100, -100}, 2, 2), nil, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	down, err := linear.New(linear.DenseMatrix([]float32{1, 2}, 1, 2), []float32{0.5}, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 1)
+	err = linear.Chain(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix([]float32{60, 50}, 1, 2), up, down,
+		linear.Options{Activation: linear.SiLU})
+	fmt.Println(out, err)
+
+	// Output: [2110.5] <nil>
+}
+
 // a·bᵀ of two matrices that change from call to call, and a·b.
 func ExampleProduct() {
 	a := linear.DenseMatrix([]float32{1, 2, 3, 4}, 2, 2)

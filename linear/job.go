@@ -178,8 +178,10 @@ func (j *job) limits() (rows, panels int) {
 	switch c := j.conversion(); {
 	case j.isProduct():
 		return productRows, productPanels
-	case c != nil:
+	case c != nil && j.x.dtype == view.Float32:
 		return c.rows(j.rowWords()), j.linear.panels()
+	case c != nil:
+		return maxRows, j.linear.panels()
 	case j.linear.rounds:
 		return maxRows, roundedPanels
 	}
@@ -263,13 +265,16 @@ func (j *job) findShape() (s shape) {
 	if j.unpacks {
 		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.depth()))
 	}
-	if j.conversion() != nil {
+	if j.conversion() != nil && j.x.dtype == view.Float32 {
 		s.codes = m * j.rowWords()
 		if j.x.colStride != 1 || l.hasTail() {
 			s.rows = l.depth()
 		}
 	}
-	if l.n%ukernel.PanelStep != 0 || j.pads {
+	switch {
+	case j.tiles:
+		s.edge = ukernel.PanelLanes * min(m, stripRows)
+	case l.n%ukernel.PanelStep != 0 || j.pads:
 		s.edge = ukernel.PanelLanes * m
 	}
 	if j.transposes() {

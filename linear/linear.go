@@ -7,8 +7,8 @@
 // [New] packs the weights of a layer. [FromBlocks] packs quantized weights in the formats of GGUF
 // files, and [FromAffine] weights of GPTQ, AWQ and ONNX. [Linear.WriteTo] writes the packed layer,
 // and [FromPacked] uses it in place, such as in a mapped file. [Linear.Apply] multiplies the rows
-// of a [Matrix] by the weights, and [Linear.Project] the rows of a [kernel.Tensor]. [Linear.Rows]
-// looks up rows of the weights.
+// of a [Matrix] by the weights, [Linear.Project] the rows of a [kernel.Tensor], and [Chain] applies
+// two layers at once. [Linear.Rows] looks up rows of the weights.
 //
 // For training, [Backward] computes the gradients of a layer, [AddRows] the gradient of a look-up,
 // and [Product] multiplies two matrices that change from call to call.
@@ -154,7 +154,7 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 // An error is a [*kernel.Error], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
-	t, err := elementwise.Begin("linear.Linear.Apply", &opts.Exec, l.check(&out, &x, &opts))
+	t, err := elementwise.Begin("linear.Linear.Apply", &opts.Exec, checkApply(&out, &x, l, l, &opts))
 	if err != nil {
 		return err
 	}
@@ -164,13 +164,19 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 			out.announce(view.Write)
 			l.announce()
 		}
-		j := jobs.Get()
-		j.linear, j.out, j.x, j.int8 = l, out, x, opts.DynamicInt8
-		j.run(t, &opts)
-		j.linear, j.out, j.x, j.int8 = nil, Matrix{}, Matrix{}, false // the caller's memory
-		jobs.Put(j)
+		l.apply(t, &out, &x, &opts)
 	}
 	return nil
+}
+
+// apply is Apply of arguments that have been checked. Of a [Chain], out or x may be rows of
+// bfloat16, as tiles read them.
+func (l *Linear) apply(t *tier.Tier, out, x *Matrix, opts *Options) {
+	j := jobs.Get()
+	j.linear, j.out, j.x, j.int8 = l, *out, *x, opts.DynamicInt8
+	j.run(t, opts)
+	j.linear, j.out, j.x, j.int8 = nil, Matrix{}, Matrix{}, false // the caller's memory
+	jobs.Put(j)
 }
 
 // announce tells the race detector that all weights are read, if the program can change them.
@@ -184,8 +190,8 @@ func (l *Linear) announce() {
 	}
 }
 
-// check reports the first argument of Apply that does not fit.
-func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
+// checkApply reports the first argument of Apply that does not fit, or of a Chain of two layers.
+func checkApply(out, x *Matrix, first, last *Linear, opts *Options) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, m := range [...]*Matrix{x, out} {
 		if f := m.checkFloats(names[i]); f != nil {
@@ -193,10 +199,10 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 		}
 	}
 	switch {
-	case x.cols != l.k:
-		return x.failure("x", "%d columns, the inputs of the layer", l.k)
-	case out.rows != x.rows || out.cols != l.n:
-		return out.failure("out", "[%d %d], x's rows and the outputs of the layer", x.rows, l.n)
+	case x.cols != first.k:
+		return x.failure("x", "%d columns, the inputs of the layer", first.k)
+	case out.rows != x.rows || out.cols != last.n:
+		return out.failure("out", "[%d %d], x's rows and the outputs of the layer", x.rows, last.n)
 	}
 	if f := out.checkOutput("out"); f != nil {
 		return f
@@ -204,8 +210,10 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	if out.memory().Overlaps(x.memory()) {
 		return view.Overlap("out", "x")
 	}
-	if opts.DynamicInt8 && l.format == 0 {
-		return &check.Failure{Where: "Options.DynamicInt8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
+	for _, l := range [...]*Linear{first, last} {
+		if opts.DynamicInt8 && l.format == 0 {
+			return &check.Failure{Where: "Options.DynamicInt8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
+		}
 	}
 	return cmp.Or(opts.Activation.check(), check.Threads("Options.Threads", opts.Threads))
 }

@@ -150,25 +150,22 @@ func (f Format) failure() *check.Failure {
 // exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights
 // as float32, with any number of rows. A call with many rows takes as long as with float32.
 //
-// If a block of MXFP4 has an e below 104 or above 143, calls with one or two rows take longer; bits
-// and memory are the same.
-//
 // Layers take these bits a weight:
 //
-//	4.5     Q4_0, TQ1_0, TQ2_0
+//	4.5     Q4_0, TQ1_0, TQ2_0, MXFP4
 //	4.75    Q4_K
 //	5       Q4_1
 //	5.75    Q5_K
 //	6       Q2_K, Q3_K
 //	6.625   Q6_K, IQ3_S
-//	7       Q5_0, Q5_1, MXFP4, NVFP4, IQ1_S, IQ1_M
+//	7       Q5_0, Q5_1, NVFP4, IQ1_S, IQ1_M
 //	8.5     Q8_0, IQ4_NL
 //	10      IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ4_XS
 //
-// Calls with few rows mostly wait for this memory with Q8_0, Q4_0 and Q4_1. Of the other formats,
-// each call widens weights to float32, but not for one or two rows on CPUs with AVX2. On CPUs with
-// neither AVX2 nor NEON, Go code does that, and products with Options.DynamicInt8: both are slow
-// there.
+// Calls with few rows mostly wait for this memory with Q8_0, Q4_0, Q4_1 and MXFP4. Of the other
+// formats, each call widens weights to float32, but not for one or two rows on CPUs with AVX2. On
+// CPUs with neither AVX2 nor NEON, Go code does that, and products with Options.DynamicInt8: both
+// are slow there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
@@ -183,7 +180,7 @@ func newQuantized(function string, bad *check.Failure, format Format, data []byt
 		return nil, err
 	}
 	f := format.row()
-	l := &Linear{n: n, k: k, format: format, packed: f.PackedFor(data)}
+	l := &Linear{n: n, k: k, format: format, packed: f.Packed}
 	l.blocks = hugepages.Share[byte](l.blockBytes(l.lanes()))
 	row := k / f.Weights * f.Bytes
 	l.eachPanel(t, &exec, func(p int) {
@@ -192,7 +189,7 @@ func newQuantized(function string, bad *check.Failure, format Format, data []byt
 		if len(scales) > 1 {
 			some = scales[first:]
 		}
-		f.Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), k, some)
+		f.Pack(l.panelBlocks(p), rows, l.panelWidth(p), k, some)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
@@ -269,7 +266,7 @@ func QuantizeInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 				return
 			}
 		}
-		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.depth(), nil)
+		Q8_0.row().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.depth(), nil)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
 		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)

@@ -57,8 +57,7 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 	return m
 }
 
-// mx4Scale returns the e of a block of MXFP4, whose scale is a binary16 unless it is of a
-// wide range.
+// mx4Scale returns the e of a block of MXFP4, of a wide range or as those of models.
 func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
 	switch {
 	case !wide || r.IntN(3) == 0:
@@ -240,8 +239,7 @@ func TestMXFP4(t *testing.T) {
 	}
 }
 
-// TestMXFP4Rows: an output has the same bits, whatever scales others have, by which a layer
-// is packed.
+// TestMXFP4Rows: an output has the same bits, whatever scales others have.
 func TestMXFP4Rows(t *testing.T) {
 	r := testutil.Rand(1)
 	const n, k, m = 49, 96, 5

@@ -193,13 +193,27 @@ func (r *panelRows) multiplyStrips(t *tier.Tier, c []float32, ldc int, a []float
 // to out if they are elsewhere.
 func finish(j *job, rows interval, p int, c []float32, ldc int) {
 	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
-	j.tier.Weights().AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
-	n := min(lanes, j.linear.n-first)
-	if j.activation != nil {
+	n, to, ldt := min(lanes, j.linear.n-first), c, ldc
+	if j.tiles && n == lanes && j.out.dtype == view.Float32 {
+		to, ldt = j.out.f32[rows.lo*j.out.rowStride+first:], j.out.rowStride
+	}
+	j.tier.Weights().AddBias(to, ldt, c, ldc, rows.len(), j.linear.bias[first:first+lanes])
+	switch {
+	case j.activation == nil:
+	case j.tiles && ldt == lanes: // few rows without gaps
+		all := to[:rows.len()*lanes]
+		j.activation(all, all)
+	default:
 		for i := range rows.len() {
-			row := c[i*ldc:][:n]
+			row := to[i*ldt:][:n]
 			j.activation(row, row)
 		}
+	}
+	if j.out.dtype == view.BFloat16 {
+		all, at := c[:rows.len()*lanes], rows.lo*j.out.rowStride+first
+		j.tier.Convert().RoundBF16(all, all) // with zeros for what is too small
+		j.tier.Convert().Narrow[view.BFloat16](view.BytesOf(j.out.u16[at:]), 2*j.out.rowStride, c, ldc, rows.len(), n)
+		return
 	}
 	if n < lanes || j.pads {
 		for i := range rows.len() {
@@ -269,7 +283,7 @@ func (f Format) packedAs(p ukernel.PackedFormat) bool {
 	if f == Affine {
 		return quantized.AffineAs(p)
 	}
-	return f.row().PackedAs(p)
+	return p == f.row().Packed
 }
 
 // paddedRows copies the last steps of n rows, which begin at x.

@@ -186,7 +186,7 @@ const (
 	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
 	// they are several, so that they are still in L2 when they are read again.
 	groupRows     = 8
-	groupElements = 1 << 14
+	groupElements = 1 << 12
 
 	// An element takes as long as gradientFMAs FMAs of a product.
 	gradientFMAs = 60

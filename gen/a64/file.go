@@ -33,8 +33,11 @@ func NewFile(pkg, constraint string) *File {
 	return &File{pkg: pkg, constraint: constraint}
 }
 
-// Data adds read-only data.
+// Data adds read-only data. The same name stands for the same words.
 func (f *File) Data(name string, words ...uint32) Global {
+	if slices.ContainsFunc(f.globals, func(g global) bool { return g.name == name }) {
+		return Global(name)
+	}
 	f.globals = append(f.globals, global{name, words})
 	for _, fn := range f.funcs {
 		fn.globals[name] = true

@@ -21,6 +21,7 @@ func (g *gen) BetweenTiles() {
 }
 
 // maxima emits four chains per vector of lanes, as one takes the latency of a maximum for a row.
+// Two vectors at a time have eight, which keep both units busy.
 func (g *gen) maxima() {
 	const chains = 4
 	g.Kernel(spec.Maxima)
@@ -31,42 +32,48 @@ func (g *gen) maxima() {
 	g.LEAQ(emit.Indexed(row, row, 2), row3)
 	g.VMOVUPS(g.Constant(spec.MinusInf), none)
 	g.VBROADCASTSS(g.Argument("scale"), scale)
-	loop.Lanes(g, left, "One vector of lanes, four rows per iteration.", []reg.GPVirtual{s, max}, nil, func() {
-		from, n, m := g.GP64(), g.Num("n"), g.Vecs(chains)
-		at := func(i int) operand.Mem { return emit.OfFour(from, row, row3, i) }
+	loop.Chunks(g, []int{2, 1}, left, func(vectors int, name string) {
+		g.Label(name)
+		from, n, m := g.GP64(), g.Num("n"), g.Vecs(chains*vectors)
+		raise := func(i int) {
+			for v := range vectors {
+				x, top := g.Vec(), m[chains*v+i]
+				g.VMOVUPS(emit.OfFour(from, row, row3, i).Offset(v*g.VecBytes()), x)
+				g.VMAXPS(top, x, top) // top where both are equal or one is NaN
+			}
+		}
 		g.MOVQ(s, from)
 		for _, v := range m {
 			g.VMOVAPS(none, v)
 		}
 		g.SUBQ(operand.Imm(chains), n)
-		g.JL(operand.LabelRef("rest"))
+		g.JL(operand.LabelRef(name + "rest"))
 		g.AlignLoop()
-		g.Label("four")
-		for i, v := range m {
-			x := g.Vec()
-			g.VMOVUPS(at(i), x)
-			g.VMAXPS(v, x, v) // v where both are equal or one is NaN
+		g.Label(name + "four")
+		for i := range chains {
+			raise(i)
 		}
 		g.LEAQ(emit.Indexed(from, row, chains), from)
 		g.SUBQ(operand.Imm(chains), n)
-		g.JGE(operand.LabelRef("four"))
-		g.Label("rest")
+		g.JGE(operand.LabelRef(name + "four"))
+		g.Label(name + "rest")
 		g.ADDQ(operand.Imm(chains), n)
-		for i, v := range m[:chains-1] {
+		for i := range chains - 1 {
 			g.SUBQ(operand.Imm(1), n)
-			g.JL(operand.LabelRef("all"))
-			x := g.Vec()
-			g.VMOVUPS(at(i), x)
-			g.VMAXPS(v, x, v)
+			g.JL(operand.LabelRef(name + "all"))
+			raise(i)
 		}
-		g.Label("all")
-		g.VMAXPS(m[2], m[3], m[3])
-		g.VMAXPS(m[0], m[1], m[1])
-		g.VMAXPS(m[1], m[3], m[3])
-		g.VMULPS(scale, m[3], m[3])
-		g.VMOVUPS(m[3], emit.At(max, 0))
+		g.Label(name + "all")
+		for v := range vectors {
+			m := m[chains*v:]
+			g.VMAXPS(m[2], m[3], m[3])
+			g.VMAXPS(m[0], m[1], m[1])
+			g.VMAXPS(m[1], m[3], m[3])
+			g.VMULPS(scale, m[3], m[3])
+			g.VMOVUPS(m[3], emit.At(max, v*g.VecBytes()))
+		}
+		g.Advance(vectors*g.VecBytes(), s, max)
 	})
-	g.Return()
 }
 
 // softmaxPairs emits a loop over two rows at a time. The words of a pair of rows take the place of

@@ -19,7 +19,12 @@ import (
 type tileGemm struct {
 	tileStack
 	lda, row reg.GPVirtual // the bytes between rows of A, and of pairs
+	next     reg.GPVirtual // what is prefetched next
 }
+
+// nextLines is how many lines of next a step prefetches. With more of them the loads of tiles wait,
+// with fewer ones the next panel is not there in time.
+const nextLines = 6
 
 // storeEvery is after how many steps a tile of sums is stored that is not whole yet. A Granite
 // Rapids seems to turn off what stores tiles after a while without a store: the next one waits for
@@ -41,6 +46,7 @@ const (
 	gemmRows // rows left
 	gemmA    // the first of them
 	gemmSums //
+	gemmNext // where next ends
 	gemmEnd
 )
 
@@ -58,6 +64,11 @@ func (g *gen) GemmTiles() {
 	t.LDTILECFG(t.local(0))
 	t.lda, t.row = t.StrideOf("lda", spec.BF16), t.Stride("lanes")
 	t.MOVQ(t.Stride("ldc"), t.local(gemmLDC))
+	end := t.SliceLen("next")
+	t.next = t.GP64()
+	t.MOVQ(t.Memory(t.Param("next").Base()), t.next)
+	t.ADDQ(t.next, end)
+	t.MOVQ(end, t.local(gemmNext))
 	t.Move(t.Memory(t.Param("b").Base()), t.local(gemmB))
 	t.Move(t.Memory(t.Param("c").Base()), t.local(gemmC))
 	t.MOVQ(t.row, t.local(gemmLeft))
@@ -150,6 +161,13 @@ func (t *tileGemm) block(rows, tiles int, name string) {
 	t.LEAQ(emit.Indexed(a[0], nextA, 1), a[1])
 	t.AlignLoop()
 	t.Label(name + "steps")
+	t.CMPQ(t.next, t.local(gemmNext))
+	t.JGE(operand.LabelRef(name + "fetched"))
+	for i := range nextLines {
+		t.PREFETCHT1(emit.At(t.next, i*spec.LineBytes))
+	}
+	t.ADDQ(operand.U32(nextLines*spec.LineBytes), t.next)
+	t.Label(name + "fetched")
 	at := -1 // the tile of B that is loaded
 	for i := range rows {
 		t.TILELOADD(emit.Indexed(a[i], t.lda, 1), tileA)

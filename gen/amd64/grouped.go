@@ -150,25 +150,20 @@ type groupWidener struct {
 func (w *groupWidener) steps() {
 	g := w.g
 	w.bytes()
-	g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(ukernel.U5x16BF16))))
-	g.JE(operand.LabelRef("brain"))
 	g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
 	g.CMPQ(w.about.rows, operand.Imm(spec.UnpackedRows))
 	g.JE(operand.LabelRef("unpack"))
 	g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(ukernel.S8x16F32))))
 	g.JE(operand.LabelRef("eight"))
-	w.convert("byte", false, false)
+	w.convert("byte", false)
 	g.Label("next")
 }
 
 func (w *groupWidener) outOfLine() {
 	g := w.g
-	g.Label("brain")
-	w.convert("word", true, true)
-	g.JMP(operand.LabelRef("next"))
 	g.Label("eight")
 	g.VMULPS(g.Constant(math.Float32bits(0x1p16)), w.d[1], w.d[1])
-	w.convert("number", true, false)
+	w.convert("number", true)
 	g.JMP(operand.LabelRef("next"))
 	g.Label("unpack")
 	for i := range w.d {
@@ -183,10 +178,8 @@ func (w *groupWidener) outOfLine() {
 
 // convert converts byte after byte of words. They are taken where they are in their
 // words: q is 256 times as large from byte to byte, and d is smaller by as much, which is
-// exact. In brain formats the words are shifted, as the least d, a subnormal number,
-// times a power of two below 1 would be 0. So they are with 8 bits, as AVX2 would take the last
-// byte for a signed one.
-func (w *groupWidener) convert(name string, shift, brain bool) {
+// exact. With 8 bits the words are shifted, as AVX2 would take the last byte for a signed one.
+func (w *groupWidener) convert(name string, shift bool) {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
 	g.VMOVDQU(g.Constant(255), mask)
 	g.MOVQ(operand.U32(4), count)
@@ -196,12 +189,7 @@ func (w *groupWidener) convert(name string, shift, brain bool) {
 			x := g.Vec()
 			g.VPAND(mask, word, x)
 			g.VCVTDQ2PS(x, x)
-			if brain {
-				g.VSUBPS(g.Constant(math.Float32bits(ukernel.BrainZero)), x, x)
-				g.VMULPS(w.d[0], x, x)
-			} else {
-				g.VFMSUB213PS(w.m[0], w.d[0], x)
-			}
+			g.VFMSUB213PS(w.m[0], w.d[0], x)
 			if shift {
 				g.VPSRLD(operand.Imm(8), word, word)
 			}
@@ -214,9 +202,7 @@ func (w *groupWidener) convert(name string, shift, brain bool) {
 		g.CMPQ(count, operand.Imm(3))
 		g.JNE(operand.LabelRef(name + "half"))
 		g.VMOVUPS(w.d[1], w.d[0])
-		if !brain {
-			g.VMOVUPS(w.m[1], w.m[0])
-		}
+		g.VMOVUPS(w.m[1], w.m[0])
 		g.Label(name + "half")
 	})
 }

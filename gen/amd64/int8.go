@@ -70,8 +70,11 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 	}
 	for _, x := range all {
 		shares := g.EVEX() || x.Bits() < 8 && q.Bits() < 8 // see int8Words
-		if q.Grouped() {
+		switch {
+		case q.Grouped():
 			shares = x.Bits() == q.Bits() && x.Offset() == q.Offset()
+		case x.Values() != q.Values():
+			shares = false
 		}
 		if shares || x == q {
 			list = append(list, x)
@@ -103,26 +106,34 @@ type int8Dot interface {
 // formats.
 const someLanes = 16
 
-// int8Blocks is the function of the formats with one scale a block.
-const int8Blocks = "weightGemmInt8Blocks"
+// int8Function names the function of several formats, or of one that may ask for weights ahead.
+func int8Function(q ukernel.PackedFormat) string {
+	switch {
+	case q.Grouped():
+		return fmt.Sprint("weightGemmInt8Minima", q.Bits())
+	case q.Values() != nil:
+		return "weightGemmInt8Values"
+	}
+	return "weightGemmInt8Blocks"
+}
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
-	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), int8Blocks
-	if q.Grouped() {
-		name = fmt.Sprint("weightGemmInt8Minima", q.Bits())
-	}
-	if len(formats) == 1 {
+	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), int8Function(q)
+	if len(formats) == 1 && !g.mayAsk(q) {
 		g.Kernel(f)
 		g.productInt8(q)
 		return
 	}
 	if q == formats[0] {
-		g.Shared(name, f, "is a product with quantized weights, to which several formats jump.")
+		g.Shared(name, f, "is a product with quantized weights, to which kernels jump.")
 		g.productInt8(formats...)
 	}
 	g.Kernel(f)
 	g.jumpInt8(q, name, false)
 }
+
+// mayAsk tells whether one row of a format may ask for its weights ahead.
+func (g *gen) mayAsk(q ukernel.PackedFormat) bool { return g.EVEX() && !q.Grouped() }
 
 // jumpInt8 goes on in the function of several formats. asks tells whether one row asks for its
 // weights ahead, where the function leaves that to the core, see prefetching.
@@ -134,7 +145,7 @@ func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, asks bool) {
 	g.MOVQ(operand.U32(size), t.size)
 	g.MOVQ(operand.U32(header), t.headers)
 	g.MOVQ(operand.U32(header*someLanes), t.some)
-	if g.EVEX() && !q.Grouped() {
+	if g.mayAsk(q) {
 		ahead := uint32(0)
 		if asks {
 			ahead = 1
@@ -243,7 +254,7 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	}
 	dot.manyRows(t)
 	groups := dot.tiles(t.format)
-	if g.EVEX() && t.several {
+	if g.mayAsk(t.format) {
 		t.askingRow(dot, spec.TileShape{Vectors: groups[0][0].Vectors, Rows: 1})
 	}
 	for _, shapes := range groups {
@@ -506,11 +517,16 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		t.addScaled(x, c)
 		return
 	}
-	scales, minima := t.scales(vectors, name+"scales")
+	scales := t.g.Vecs(vectors)
+	t.widen(t.format, t.header(0), scales)
 	groupMinima := t.format.Grouped() && t.format.Offset() == 0
 	for i, row := range t.acc {
-		d := g.Vec()
+		d, whole := g.Vec(), g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
+		if t.format.Brain() {
+			t.broadcastOffset(t.format, x, i, whole)
+			g.VCVTDQ2PS(whole, whole)
+		}
 		for v, acc := range row {
 			p := g.Vec()
 			g.VMULPS(d, scales[v], p)
@@ -519,9 +535,15 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 			}
 			if t.kept != nil {
 				g.VFMADD231PS(acc, p, t.kept[i][v])
+				if t.format.Brain() {
+					g.VFMADD231PS(whole, p, t.kept[i][v])
+				}
 				continue
 			}
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
+			if t.format.Brain() {
+				g.VFMADD231PS(whole, p, acc)
+			}
 			if !t.several && !(groupMinima && g.EVEX()) { // with AVX2 there are no registers for all of them
 				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 			}
@@ -538,35 +560,8 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 			t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
 		}
 	case groupMinima:
-		t.addGroupMinima(x, c, vectors, minima, name+"integers")
+		t.addGroupMinima(x, c, vectors, name+"integers")
 	}
-}
-
-// scaleTypes lists a format for each type of scales. The last format alone may have its own.
-func (t *int8Gemmer) scaleTypes() []ukernel.PackedFormat {
-	first, last := t.formats[0], t.formats[len(t.formats)-1]
-	if first.Brain() == last.Brain() {
-		return t.formats[:1]
-	}
-	return []ukernel.PackedFormat{first, last}
-}
-
-// scales loads the scales of some vectors. Of several formats whose scales are of different types
-// it loads the minima, too.
-func (t *int8Gemmer) scales(vectors int, name string) (scales, minima []reg.VecVirtual) {
-	scales = t.g.Vecs(vectors)
-	types := t.scaleTypes()
-	if len(types) == 1 {
-		t.widen(types[0], t.header(0), scales)
-		return scales, nil
-	}
-	minima = t.g.Vecs(vectors)
-	first, second := t.header(0), t.header(1)
-	t.eachFormat(name, types, func(q ukernel.PackedFormat) {
-		t.widen(q, first, scales)
-		t.widen(q, second, minima)
-	})
-	return scales, minima
 }
 
 // widen loads scales or minima of a format.

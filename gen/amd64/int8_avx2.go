@@ -22,7 +22,7 @@ import (
 type avx2Dot struct{}
 
 func (avx2Dot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
-	if q.Bits() == 4 {
+	if q.Bits() == 4 && q.Values() == nil {
 		return tilesOf(6, 4, 3, 2)
 	}
 	return tilesOf(4, 3, 2) // int8Words has the products of many rows
@@ -72,6 +72,10 @@ func (g *gen) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	g := t.g
+	if t.format.Values() != nil {
+		d.sumsOfValues(t, name)
+		return
+	}
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	if t.format.Bits() == 4 {
 		d.sums4(t, name)
@@ -96,6 +100,35 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	}
 }
 
+// sumsOfValues is sums for values of 5 bits, times which all pairs of a block do not fit a lane of
+// 16 bits: the four of a word do.
+func (avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
+	g, x := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows)
+	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
+	mask, lookUp := t.mask(0x0f0f0f0f), t.valueOf()
+	t.eachWord(name, 4, func() {
+		for v := range t.acc[0] {
+			from, ws := emit.At(t.numbers, v*g.VecBytes()), g.Vecs(2)
+			mask.and(from, ws[0])
+			mask.andUpper(from, ws[1])
+			for half := range ws {
+				lookUp(ws[half])
+			}
+			for i, row := range t.acc {
+				ps := g.Vecs(2)
+				for half, p := range ps {
+					g.VPBROADCASTD(x.at(i, 16*half), p)
+					g.VPMADDUBSW(p, ws[half], p)
+				}
+				g.VPADDW(ps[1], ps[0], ps[0])
+				g.VPMADDWD(g.Constant(1<<16|1), ps[0], ps[0])
+				g.VPADDD(ps[0], row[v], row[v])
+			}
+		}
+		x.advance(g, 4)
+	})
+}
+
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	g := t.g
@@ -105,11 +138,7 @@ func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	}
 	t.eachWord(name, 4, func() {
 		halves(0, mask.and)
-		halves(16, func(from operand.Mem, w reg.VecVirtual) {
-			g.VMOVDQU(from, w)
-			g.VPSRLW(operand.Imm(4), w, w)
-			g.VPAND(mask.bits, w, w)
-		})
+		halves(16, mask.andUpper)
 		x.advance(g, 4)
 	})
 }
@@ -145,6 +174,15 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 	})
 }
 
+// valueOf returns what makes bytes of numbers their values, if the format has such.
+func (t *int8Gemmer) valueOf() func(w reg.VecVirtual) {
+	if t.format.Values() == nil {
+		return func(reg.VecVirtual) {}
+	}
+	table := t.g.valueBytes(t.format)
+	return func(w reg.VecVirtual) { t.g.VPSHUFB(w, table, w) }
+}
+
 // A byteMask is the same bits in all words of a vector.
 type byteMask struct {
 	g    *gen
@@ -169,4 +207,11 @@ func (m byteMask) and(from operand.Mem, w reg.VecVirtual) {
 		return
 	}
 	m.g.VPAND(from, m.bits, w)
+}
+
+// andUpper sets w to those bits once the words are shifted to the right by 4.
+func (m byteMask) andUpper(from operand.Mem, w reg.VecVirtual) {
+	m.g.VMOVDQU(from, w)
+	m.g.VPSRLW(operand.Imm(4), w, w)
+	m.g.VPAND(m.bits, w, w)
 }

@@ -239,13 +239,10 @@ func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 }
 
 // addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times
-// their integers. They are loaded unless they are at hand.
-func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, minima []reg.VecVirtual, name string) {
-	g, integers := t.g, t.g.Vecs(vectors)
-	if minima == nil {
-		minima = g.Vecs(vectors)
-		t.widen(t.format, t.header(1), minima)
-	}
+// their integers.
+func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, name string) {
+	g, integers, minima := t.g, t.g.Vecs(vectors), t.g.Vecs(vectors)
+	t.widen(t.format, t.header(1), minima)
 	t.loadIntegers(name, 1, integers)
 	for i, row := range t.acc {
 		d, codes := g.Vec(), g.Vec()

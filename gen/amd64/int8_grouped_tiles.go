@@ -122,32 +122,17 @@ func (t *tileProduct) floatsOf(numbers, lanes, to reg.GPVirtual) {
 	}
 }
 
-// halvesOf writes scales and minima, which are binary16 but in brain formats.
+// halvesOf writes scales and minima.
 func (t *tileProduct) halvesOf(from, half, to reg.GPVirtual) {
 	rows := []int{rowScales}
 	if t.minima {
 		rows = append(rows, rowGroupedMinima)
 	}
-	each := func(widen func(row int)) {
-		for i, row := range rows {
-			if i > 0 {
-				t.ADDQ(half, from)
-			}
-			widen(row)
+	for i, row := range rows {
+		if i > 0 {
+			t.ADDQ(half, from)
 		}
-	}
-	t.ifFormat("brain", ukernel.PackedFormat.Brain)
-	each(func(row int) { t.widenHeader(from, to, t.row(row)) })
-	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Brain) {
-		t.Goto("widened")
-		t.Label("brain")
-		each(func(row int) {
-			v := t.Vec()
-			t.VPMOVZXWD(emit.At(from, 0), v)
-			t.VPSLLD(operand.Imm(16), v, v)
-			t.VMOVDQU32(v, emit.At(to, t.row(row)))
-		})
-		t.Label("widened")
+		t.widenHeader(from, to, t.row(row))
 	}
 }
 

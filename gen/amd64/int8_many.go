@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -315,13 +314,11 @@ func (m *vnniMany) expandScales(block, to reg.GPVirtual) {
 	heads := g.GP64()
 	g.MOVQ(m.heads, heads)
 	for n := range q.Halves() {
-		m.eachFormat(fmt.Sprint("manyheader", n), m.scaleTypes(), func(q ukernel.PackedFormat) {
-			for v := range manyVectors {
-				x := g.Vec()
-				g.widenScales(q, emit.At(heads, m.at(n)+v*g.VecBytes()/2), x)
-				g.VMOVUPS(x, m.array(to, manyScale+n, v))
-			}
-		})
+		for v := range manyVectors {
+			x := g.Vec()
+			g.VCVTPH2PS(emit.At(heads, m.at(n)+v*g.VecBytes()/2), x)
+			g.VMOVUPS(x, m.array(to, manyScale+n, v))
+		}
 	}
 	minus := g.Vec()
 	g.VBROADCASTSS(g.Constant(magicMinus), minus)

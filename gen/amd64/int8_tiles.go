@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -22,8 +23,8 @@ import (
 // them.
 //
 // A tile of integers goes through memory to the registers. A tile store waits for its product, and
-// what follows waits for the store. So products are two blocks ahead of the sums that are scaled, and
-// stores one. They go on from tile to tile without a pause, see ahead.
+// what follows waits for the store. So products are two blocks ahead of the sums that are scaled,
+// and stores one. They go on from tile to tile without a pause, see ahead.
 type tileProduct struct {
 	tileStack
 	formats  []ukernel.PackedFormat // of the function, with equal integers and minima
@@ -39,10 +40,14 @@ type tileProduct struct {
 var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.S8, ukernel.S4},
 	{ukernel.U4},
+	{ukernel.E2M1},
 	{ukernel.U4x32, ukernel.U5x32},
-	{ukernel.U4x16, ukernel.U5x16, ukernel.U5x16BF16},
+	{ukernel.U4x16, ukernel.U5x16},
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
+
+// brain tells whether what makes up for the offset is added for itself.
+func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
 
 // halves is 2 if the halves of the steps have integers of their own, else 1.
 func (t *tileProduct) halves() int { return max(t.integers, 1) }
@@ -56,7 +61,7 @@ func (t *tileProduct) parts() int {
 }
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
-func (t *tileProduct) chunkBlocks() int { return 16 / t.halves() }
+func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
 
 // A tileStack is what a product by tiles has on the stack, from a line on: first the shapes of the
 // tiles.
@@ -185,8 +190,11 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	has := func(list []ukernel.PackedFormat) bool { return slices.Contains(list, q) }
 	t.formats = tileFormats[slices.IndexFunc(tileFormats, has)]
 	f, name := spec.WeightGemmInt8Tiles(q), "weightGemmInt8Tiles"+[...]string{"", "X32", "X16"}[t.integers]
-	if t.minima {
+	switch {
+	case t.minima:
 		name += "Minima"
+	case t.brain():
+		name += "Values"
 	}
 	if q == t.formats[0] {
 		g.Shared(name, f, "is the product of tiles to which those of formats jump.")
@@ -201,7 +209,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	if q.Grouped() {
 		g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
 	} else {
-		g.jumpInt8(q, int8Blocks, true)
+		g.jumpInt8(q, int8Function(q), true)
 	}
 }
 
@@ -261,8 +269,8 @@ func (t *tileProduct) prepare() {
 			t.VMOVDQU32(t.Constant(magic), v)
 			t.VMOVDQU32(v, t.local(magicAt))
 		}
-	case t.minima:
-		t.IMUL3Q(operand.I32(ukernel.U4.BlockBytes(1)), lanes, size)
+	case t.minima || t.brain():
+		t.IMUL3Q(operand.I32(t.formats[0].BlockBytes(1)), lanes, size)
 	default:
 		t.IMUL3Q(operand.I32(ukernel.S4.BlockBytes(1)), lanes, size)
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
@@ -321,12 +329,15 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 	t.ADDQ(block, numbers)
 	t.ADDQ(half, numbers)
 	t.widenHeader(header, to, t.row(rowScales))
-	if t.minima {
+	switch {
+	case t.minima:
 		t.ADDQ(half, header)
 		t.ADDQ(half, numbers)
 		t.widenHeader(header, to, t.row(rowMinima))
 		t.expand4(numbers, lanes, to, 0)
-	} else {
+	case t.brain():
+		t.expand4(numbers, lanes, to, 0)
+	default:
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
 		t.JNE(operand.LabelRef("four"))
 		t.expand8(numbers, lanes, to)
@@ -340,7 +351,7 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 // widenHeader writes the scales or minima of 16 lanes.
 func (t *tileProduct) widenHeader(from, to reg.GPVirtual, disp int) {
 	d := t.Vec()
-	t.VCVTPH2PS(emit.At(from, 0), d)
+	t.widenScales(t.formats[0], emit.At(from, 0), d)
 	t.VMOVUPS(d, emit.At(to, disp))
 }
 
@@ -359,7 +370,10 @@ func (t *tileProduct) expand8(from, lanes, to reg.GPVirtual) {
 
 // expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones.
 func (t *tileProduct) expand4(from, lanes, to reg.GPVirtual, offset int) {
-	mask, o := t.Vec(), t.Vec()
+	mask, o, values := t.Vec(), t.Vec(), reg.VecVirtual(nil)
+	if t.brain() {
+		values = t.valueBytes(t.formats[0])
+	}
 	t.VMOVDQU32(t.Constant(0x0f0f0f0f), mask)
 	if offset != 0 {
 		t.VMOVDQU32(t.Constant(uint32(offset)*0x01010101), o)
@@ -375,6 +389,9 @@ func (t *tileProduct) expand4(from, lanes, to reg.GPVirtual, offset int) {
 			}
 			if offset != 0 {
 				t.VPSUBB(o, w, w)
+			}
+			if values != nil {
+				t.VPSHUFB(w, values, w)
 			}
 			t.VMOVDQU32(w, emit.At(to, 4*tileLanes*(word+4*half)))
 		}
@@ -423,9 +440,20 @@ func (t *tileProduct) begin() {
 	t.firstRow("first")
 	t.product(func() {})
 	t.ahead("second")
+	t.next("third")
+}
+
+// next emits the next product, if there is one, and the store of the last one.
+func (t *tileProduct) next(name string) {
+	t.CMPQ(t.local(varAhead), operand.Imm(0))
+	t.JE(operand.LabelRef(name + "none"))
 	t.product(t.store)
+	t.ahead(name)
+	t.Goto(name + "stored")
+	t.Label(name + "none")
+	t.store()
+	t.Label(name + "stored")
 	t.nextSlot()
-	t.ahead("third")
 }
 
 // firstRow sets x to the first row of a tile: 16 rows before the end if less are left.
@@ -440,18 +468,19 @@ func (t *tileProduct) firstRow(label string) {
 	t.MOVQ(t.x, t.local(varAheadRow))
 }
 
-// ahead goes on to the next product, which may be of the next rows. After all rows it begins the
-// last ones anew: nothing takes these products.
+// ahead goes on to the next product, which may be of the next rows. After all rows, none are left.
 func (t *tileProduct) ahead(name string) {
 	t.ADDQ(operand.I32(spec.RowBytes), t.x)
 	t.ADDQ(operand.I32(t.blockBytes()), t.block)
 	t.CMPQ(t.block, t.local(varEnd))
 	t.JNE(operand.LabelRef(name))
+	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
+	t.JG(operand.LabelRef(name + "rows"))
+	t.MOVQ(operand.U32(0), t.local(varAhead))
+	t.Goto(name)
+	t.Label(name + "rows")
 	t.LEAQ(t.local(t.blocksAt()), t.block)
 	t.MOVQ(t.local(varAheadRow), t.x)
-	t.CMPQ(t.local(varAhead), operand.Imm(emit.TileRows))
-	t.JLE(operand.LabelRef(name))
-	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
 	next := t.GP64()
 	t.MOVQ(t.ldx, next)
 	t.SHLQ(operand.Imm(4), next) // emit.TileRows
@@ -460,8 +489,8 @@ func (t *tileProduct) ahead(name string) {
 	t.Label(name)
 }
 
-// product emits the products of a block with rows of x. They replace the sums of the last one, which
-// store stores. Loads come first: they do not wait for it.
+// product emits the products of a block with rows of x. They replace the sums of the last one,
+// which store stores. Loads come first: they do not wait for it.
 func (t *tileProduct) product(store func()) {
 	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
 	for part := range t.parts() {
@@ -540,6 +569,11 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 	t.VMULPS_BCST(x(spec.RowScale), lanes[rowScales], p)
 	t.VFMADD231PS(s, p, v)
 	switch {
+	case t.brain():
+		whole := t.Vec()
+		t.VPSLLD_BCST(operand.Imm(uint64(bits.TrailingZeros(uint(t.formats[0].Offset())))), x(spec.RowMinusSum), whole)
+		t.VCVTDQ2PS(whole, whole)
+		t.VFMADD231PS(whole, p, v)
 	case !t.minima:
 	case t.integers == 0:
 		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
@@ -585,9 +619,7 @@ func (t *tileProduct) tile() {
 	t.LEAQ(t.local(t.blocksAt()), block)
 	t.AlignLoop()
 	t.Label("blocks")
-	t.product(t.store)
-	t.nextSlot()
-	t.ahead("ahead")
+	t.next("ahead")
 	lanes := t.ofLanes(block)
 	for i, v := range acc {
 		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })

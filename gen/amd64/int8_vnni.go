@@ -34,6 +34,11 @@ func (vnniDot) prepare(*int8Gemmer) {}
 func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := t.tileRows(t.x, t.ldx)
+	if t.format.Values() != nil {
+		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+		d.sums4(t, x, name)
+		return
+	}
 	g.CMPQ(t.which, operand.Imm(uint64(ukernel.S4)))
 	g.JL(operand.LabelRef(name + "eight"))
 	g.JG(operand.LabelRef(name + "minima"))
@@ -74,13 +79,17 @@ func (vnniDot) dot(t *int8Gemmer, x rowPointers, disp int, part func(from operan
 
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (d vnniDot) sums4(t *int8Gemmer, x rowPointers, name string) {
-	g, mask := t.g, t.g.Vec()
+	g, mask, lookUp := t.g, t.g.Vec(), t.valueOf()
 	g.VMOVDQU32(g.Constant(0x0f0f0f0f), mask)
 	t.eachWord(name, 4, func() {
-		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VPANDD(from, mask, w) })
+		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) {
+			g.VPANDD(from, mask, w)
+			lookUp(w)
+		})
 		d.dot(t, x, 16, func(from operand.Mem, w reg.VecVirtual) {
 			g.VPSRLD(operand.Imm(4), from, w)
 			g.VPANDD(mask, w, w)
+			lookUp(w)
 		})
 		x.advance(g, 4)
 	})

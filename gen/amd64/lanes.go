@@ -620,8 +620,8 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 		m.VCVTPS2DQ(y(0), dst)
 	case lane.ToFloat:
 		m.VCVTDQ2PS(y(0), dst)
-	case lane.Round:
-		m.VRNDSCALEPS(operand.Imm(0), y(0), dst)
+	case lane.Fraction:
+		m.VREDUCEPS(operand.Imm(0), y(0), dst)
 	case lane.ScaleBy:
 		k := m.K()
 		m.VCMPPS(predicates[lane.Less][1], y(3), x(2), k)

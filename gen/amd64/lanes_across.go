@@ -8,8 +8,8 @@ import (
 )
 
 // Streams whose rows lie in lanes. Some columns are loaded at a time, and transposed; what is left
-// of them element by element. Values of float64 are computed along the rows, for as many columns as
-// a vector has: numbers in memory widen as they are loaded, and only results are transposed.
+// of them element by element. Products are computed along the rows, for as many columns as a vector
+// has: numbers in memory widen as they are loaded, and one transpose takes the place of two.
 
 // prepareAcross loads the distance of rows, and pointers to the first ones.
 func (m *laner) prepareAcross(p *lane.Program) {
@@ -50,7 +50,8 @@ func (m *laner) beginAcross(p *lane.Program, w lane.Width) {
 // someColumns emits the loop over some columns at a time, and leaves the number of others.
 func (m *laner) someColumns(p *lane.Program, name string, w lane.Width, count reg.GPVirtual) {
 	columns, turn := 4, m.transposed
-	if p.Doubles {
+	turned, inner := p.AlongRows()
+	if turned[0].Double {
 		columns, turn = m.width(), m.transposedDoubles
 	}
 	number := operand.U32(columns)
@@ -58,7 +59,6 @@ func (m *laner) someColumns(p *lane.Program, name string, w lane.Width, count re
 	m.JL(operand.LabelRef(name + "fewer"))
 	m.AlignLoop()
 	m.Label(name + "some")
-	turned, inner := p.AlongRows()
 	made := map[*lane.Value][][]reg.VecVirtual{} // of a value, the columns of each vector
 	for _, n := range turned {
 		for v := range w.Vectors {
@@ -97,12 +97,29 @@ func (a *across) advance(m *laner, columns int) {
 
 // transposed loads four columns.
 func (m *laner) transposed(n *lane.Value, vector int) []reg.VecVirtual {
-	quarters, a, rows := m.width()/4, m.across[n.Stream], m.Vecs(4)
+	quarters, a := m.width()/4, m.across[n.Stream]
+	vec := func(v reg.VecVirtual) reg.Register { return m.of(n, v) }
+	rows, t, columns := m.Vecs(4), m.Vecs(4), m.Vecs(4)
 	for i, v := range rows {
 		from := func(q int) operand.Mem { return m.element(a.fourth[vector*quarters+q], i) }
-		m.LoadQuarters(m.Context, v, from)
+		if 4*quarters == m.Lanes() {
+			m.LoadQuarters(m.Context, v, from)
+		} else {
+			m.VMOVUPS(from(0), v.AsX())
+			if quarters == 2 {
+				m.upperHalf(from(1), v.AsY())
+			}
+		}
 	}
-	return m.Transpose4(rows)
+	for i := range 2 {
+		m.VUNPCKLPS(vec(rows[2*i+1]), vec(rows[2*i]), vec(t[2*i]))
+		m.VUNPCKHPS(vec(rows[2*i+1]), vec(rows[2*i]), vec(t[2*i+1]))
+	}
+	for i := range 2 {
+		m.VUNPCKLPD(vec(t[2+i]), vec(t[i]), vec(columns[2*i]))
+		m.VUNPCKHPD(vec(t[2+i]), vec(t[i]), vec(columns[2*i+1]))
+	}
+	return columns
 }
 
 // transposedDoubles computes a value of float64 for as many columns as there are lanes. Vectors i

@@ -31,7 +31,7 @@ import (
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
 // of the segment. What changes less often is in memory, in the place of arguments.
 //
-// The two formats of 4 bits are one function. They differ in the size of a block's header, and in
+// S4 and U4 are one function. They differ in the size of a block's header, and in
 // where the minima come from.
 
 // A blockGemmer emits one product.
@@ -86,7 +86,7 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	const first, name = ukernel.S4, "weightGemm4"
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
-	if q.Bits() != first.Bits() {
+	if q.Bits() != first.Bits() || q.Values() != nil {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
 		return
@@ -171,9 +171,12 @@ func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 			continue
 		}
 		t.loadScales(s.Rows, n, step)
-		if t.bits == 4 && t.g.Lanes() == 16 {
+		switch {
+		case t.bits == 4 && t.g.Lanes() == 16:
 			t.lookUpBits(step)
-		} else {
+		case t.format.Values() != nil:
+			t.lookUpMagnitudes(step)
+		default:
 			t.maskBits(step)
 		}
 	}
@@ -307,7 +310,10 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	inRegisters := rows*t.vectors+2*n+min(rows, n)+others <= registers
 	at := func(v int) int { return (t.first + v) * t.g.Lanes() * t.scale }
 	for v, d := range t.d {
-		t.g.VCVTPH2PS(emit.At(t.scales, at(v)), d)
+		t.g.widenScales(t.format, emit.At(t.scales, at(v)), d)
+	}
+	if t.format.Brain() {
+		return
 	}
 	ms := t.g.Vecs(n)
 	minima := func(q ukernel.PackedFormat) {
@@ -508,11 +514,7 @@ func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
 // lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits of
 // each word as an index. The numbers of the first position need no shift.
 func (t *blockGemmer) lookUpBits(name string) {
-	var words [16]uint32
-	for i := range words {
-		words[i] = math.Float32bits(float32(i))
-	}
-	table, shift, far := t.g.AtHand(t.g.Repeated("numbers16", words[:]...)), t.g.Vec(), t.g.GP64()
+	table, shift, far := t.g.AtHand(t.g.numbersOf(t.format)), t.g.Vec(), t.g.GP64()
 	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range t.bits {
@@ -520,7 +522,11 @@ func (t *blockGemmer) lookUpBits(name string) {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
 				t.g.VPERMPS(table, w, w)
-				t.g.VFMADD213PS(t.min[v], t.d[v], w)
+				if t.format.Brain() {
+					t.g.VMULPS(t.d[v], w, w)
+				} else {
+					t.g.VFMADD213PS(t.min[v], t.d[v], w)
+				}
 				return w
 			})
 		}
@@ -536,6 +542,53 @@ func (t *blockGemmer) lookUpBits(name string) {
 			t.g.VPSRLVD(shift, w, w)
 		})
 		t.g.VPADDD(four, shift, shift)
+	})
+}
+
+// numbersOf has what numbers of 4 bits stand for: themselves, or values without their offset.
+func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
+	var words [16]uint32
+	for i := range words {
+		x := i
+		if values := q.Values(); values != nil {
+			x = int(values[i]) - q.Offset()
+		}
+		words[i] = math.Float32bits(float32(x))
+	}
+	return g.Repeated("numbers16"+q.String(), words[:]...)
+}
+
+// lookUpMagnitudes looks up numbers that are a sign above 3 bits: VPERMPS of AVX2 takes the last 3
+// bits of each word as an index. The shift is in memory, in the place of minima.
+func (t *blockGemmer) lookUpMagnitudes(name string) {
+	g, table, shift, far := t.g, t.g.Vec(), t.minima, t.g.GP64()
+	g.VMOVUPS(g.numbersOf(t.format), table)
+	g.MOVQ(t.numbers, far)
+	by := g.Vec()
+	g.Zero(g.Context, by)
+	g.VMOVDQU(by, shift)
+	t.times(t.positions, t.count, name, func() {
+		for i := range t.bits {
+			t.step(func(v int) reg.VecVirtual {
+				w, sign := g.Vec(), g.Vec()
+				g.VMOVDQU(t.word(i, v), w)
+				g.VPSRLVD(shift, w, w)
+				g.VPSLLD(operand.Imm(28), w, sign)
+				g.VPERMPS(table, w, w)
+				g.VPAND(g.Constant(spec.SignBit), sign, sign)
+				g.VPXOR(sign, w, w)
+				g.VMULPS(t.d[v], w, w)
+				return w
+			})
+		}
+		if t.first == 0 {
+			t.prefetch(far)
+		}
+		t.nextPosition(far)
+		by := g.Vec()
+		g.VMOVDQU(shift, by)
+		g.VPADDD(g.Constant(4), by, by)
+		g.VMOVDQU(by, shift)
 	})
 }
 
@@ -605,8 +658,10 @@ type blockWidener struct {
 func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.g.GP64()
 	w.g.LEAQ(emit.Indexed(block, lane, 2), h)
-	w.g.VCVTPH2PS(emit.At(h, 0), w.d)
-	w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
+	w.g.widenScales(w.format, emit.At(h, 0), w.d)
+	if !w.format.Brain() {
+		w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
+	}
 	w.g.MOVQ(block, w.numbers)
 	for range w.format.HeaderBytes() / 2 {
 		w.g.LEAQ(emit.Indexed(w.numbers, w.lanes, 2), w.numbers)
@@ -623,20 +678,52 @@ func (w *blockWidener) store(x reg.VecVirtual) {
 func (w *blockWidener) steps() {
 	bits := w.format.Bits()
 	count, mask, words := w.g.GP64(), w.g.Vec(), w.g.Vecs(bits)
-	w.g.VMOVUPS(w.g.Constant(1<<bits-1), mask)
 	for _, x := range words {
 		w.g.VMOVUPS(emit.At(w.numbers, 0), x)
 		w.g.ADDQ(w.row, w.numbers)
 	}
-	w.g.MOVQ(operand.U32(w.format.Positions()), count)
+	if w.format.Values() != nil {
+		bits, words = 8, w.valuesOf(words)
+	}
+	w.g.VMOVUPS(w.g.Constant(1<<bits-1), mask)
+	w.g.MOVQ(operand.U32(uint32(32/bits)), count)
 	loop.Times(w.g, count, "step", func() {
 		for _, word := range words {
 			x := w.g.Vec()
 			w.g.and(mask, word, x)
 			w.g.VPSRLD(operand.Imm(uint64(bits)), word, word)
 			w.g.VCVTDQ2PS(x, x)
-			w.g.VFMADD213PS(w.m, w.d, x)
+			if w.format.Brain() {
+				w.g.VSUBPS(w.m, x, x)
+				w.g.VMULPS(w.d, x, x)
+			} else {
+				w.g.VFMADD213PS(w.m, w.d, x)
+			}
 			w.store(x)
 		}
 	})
+}
+
+// valuesOf returns bytes with the values of numbers of 4 bits: of the lower halves of the bytes of
+// all words, then of the upper ones. m is the offset then.
+func (w *blockWidener) valuesOf(words []reg.VecVirtual) (values []reg.VecVirtual) {
+	g, table, upper := w.g, w.g.valueBytes(w.format), []reg.VecVirtual{}
+	for _, word := range words {
+		x := g.Vec()
+		g.VPSRLD(operand.Imm(4), word, x)
+		for _, v := range []reg.VecVirtual{word, x} {
+			g.and(g.Constant(0x0f0f0f0f), v, v)
+			g.VPSHUFB(v, table, v)
+		}
+		upper = append(upper, x)
+	}
+	g.VMOVUPS(g.Constant(math.Float32bits(float32(w.format.Offset()))), w.m)
+	return append(words, upper...)
+}
+
+// valueBytes loads a table that VPSHUFB looks the values of numbers up in.
+func (g *gen) valueBytes(q ukernel.PackedFormat) reg.VecVirtual {
+	table := g.Vec()
+	g.VMOVUPS(g.Bytes("values"+q.String(), func(i int) uint8 { return q.Values()[i%16] }), table)
+	return table
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// All that kernels of grouped formats know of the kinds of scales: binary16 or bfloat16 times
-// integers, and float32.
+// All that kernels of grouped formats know of the kinds of scales: binary16 times integers, and
+// float32.
 
 // header makes the scales and minima of some lanes, and sets numbers to theirs.
 func (w *groupWidener) header(block, lane reg.GPVirtual) {
@@ -47,13 +47,11 @@ func (w *groupWidener) halves(block, lane reg.GPVirtual) {
 		g.LEAQ(emit.Indexed(block, lane, 2), p)
 	}
 	scale, least := g.Vec(), g.Vec()
-	g.widenScales(w.format, emit.At(p, 0), scale)
+	g.VCVTPH2PS(emit.At(p, 0), scale)
 	next()
 	minima := w.format.Offset() == 0
 	if minima {
-		if !w.format.Brain() {
-			g.widenScales(w.format, emit.At(p, 0), least)
-		}
+		g.VCVTPH2PS(emit.At(p, 0), least)
 		next()
 	}
 	integers := uint8(w.format.Integers())
@@ -64,9 +62,7 @@ func (w *groupWidener) halves(block, lane reg.GPVirtual) {
 	w.products(p, scale, w.d)
 	next()
 	if minima {
-		if !w.format.Brain() {
-			w.products(p, least, w.m)
-		}
+		w.products(p, least, w.m)
 		next()
 	} else {
 		w.takeOffset()

@@ -16,15 +16,20 @@ const (
 	// no conversions, for which many CPUs have few units.
 	ByMagic Exp2Style = iota
 	ByConversion
-	ByScaling // by instructions for rounding and for x·2^y
+	ByScaling // by instructions for the rest of rounding and for x·2^y
 )
 
 // horner is the polynomial of r, the constant term first.
 func (b *Builder) horner(coefficients []uint32, r *Value) *Value {
+	return b.hornerOf(coefficients, r, b.MulAdd)
+}
+
+// hornerOf is the polynomial of r by MulAdd, or of -r by NegMulAdd.
+func (b *Builder) hornerOf(coefficients []uint32, r *Value, step func(x, y, z *Value) *Value) *Value {
 	last := len(coefficients) - 1
 	p := b.Const(coefficients[last])
 	for c := last - 1; c >= 0; c-- {
-		p = b.MulAdd(p, r, b.Const(coefficients[c]))
+		p = step(p, r, b.Const(coefficients[c]))
 	}
 	return p
 }
@@ -35,8 +40,8 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 	var p *Value
 	switch b.Traits.Exp2 {
 	case ByScaling:
-		n := b.op(Round, x)
-		return b.op(ScaleBy, b.horner(c, b.Sub(x, n)), n, x, b.Const(limit))
+		r := b.op(Fraction, x)
+		return b.op(ScaleBy, b.horner(c, r), b.Sub(x, r), x, b.Const(limit))
 	case ByConversion:
 		n := b.ToInt(x)
 		p = b.AddInt(b.horner(c, b.Sub(x, b.ToFloat(n))), b.ShiftLeft(n, 23))
@@ -55,12 +60,12 @@ func (b *Builder) Exp2(x *Value, limit uint32) *Value {
 // Weight is 2^x for x up to 0, and 0 below -100. A NaN stays.
 func (b *Builder) Weight(x *Value) *Value { return b.weight(x, spec.LeastWeight) }
 
-// WeightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. With e the power of two
-// in p, p + 1.5·2^16·e has the last place that is left of p, and so the sum rounds it.
+// WeightBF16 is Weight rounded to 8 bits, and 0 below a limit of its own. 2^16·p - p is less than
+// 2^16·p, whose last place is the one that is left of p. So their difference is p, rounded. Close
+// above a power of two the product has a smaller last place, and is rounded to 2^16·p - 2^16·e.
 func (b *Builder) WeightBF16(x *Value) *Value {
-	p, magic := b.weight(x, spec.LeastWeightBF16), b.Const(spec.RoundBF16Magic)
-	e := b.And(p, b.Const(spec.Exponent))
-	return b.NegMulAdd(magic, e, b.MulAdd(magic, e, p))
+	p := b.weight(x, spec.LeastWeightBF16)
+	return b.MulAdd(b.Const(spec.RoundBF16Factor), p, b.Mul(p, b.Const(spec.RoundBF16Less)))
 }
 
 // weight is 2^x for x up to 0, and 0 below the limit.
@@ -117,11 +122,33 @@ func (b *Builder) quotient(z, p, g *Value) *Value {
 
 // power is the p and the g of a quotient with t = c·(high+low).
 func (b *Builder) power(c, high, low *Value) (p, g *Value) {
-	k, r := b.split(c, high, b.Const(spec.RoundMagic))
-	p = b.horner(spec.Exp2Coefficients[:], b.MulAdd(low, c, r))
-	half := b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
+	k, r := b.reduced(c, high, low)
+	p = b.horner(spec.Exp2Coefficients[:], r)
+	half := b.halfOf(k)
 	p = b.SubInt(b.AddInt(p, b.ShiftLeft(k, 23)), half)
 	return p, b.SubInt(b.Const(spec.One), half)
+}
+
+// reduced is the k and the r of split, with low in r.
+func (b *Builder) reduced(c, high, low *Value) (k, r *Value) {
+	k, r = b.split(c, high, b.Const(spec.RoundMagic))
+	return k, b.MulAdd(low, c, r)
+}
+
+// halfOf is n/2, rounded down, in the bits of an exponent.
+func (b *Builder) halfOf(k *Value) *Value {
+	return b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
+}
+
+// powers are the numbers of power for t and for -t. The n and the r of -t are negative, so that
+// -n/2, rounded down, is n/2, rounded down, less n.
+func (b *Builder) powers(c, high, low *Value) (p, g, negP, negG *Value) {
+	k, r := b.reduced(c, high, low)
+	one, half := b.Const(spec.One), b.halfOf(k)
+	negHalf := b.SubInt(half, b.ShiftLeft(k, 23))
+	p = b.SubInt(b.horner(spec.Exp2Coefficients[:], r), negHalf)
+	negP = b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), half)
+	return p, b.SubInt(one, half), negP, b.SubInt(one, negHalf)
 }
 
 func (b *Builder) SiLU(x *Value) *Value { return b.siluOf(b.siluLimits(x)) }
@@ -137,8 +164,11 @@ func (b *Builder) siluOf(z, c *Value) *Value {
 	return b.quotient(z, p, g)
 }
 
-func (b *Builder) siluPower(c *Value) (p, g *Value) {
-	return b.power(c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow))
+func (b *Builder) siluPower(c *Value) (p, g *Value) { return b.power(b.siluSums(c)) }
+
+// siluSums are the operands of power.
+func (b *Builder) siluSums(c *Value) (of, high, low *Value) {
+	return c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow)
 }
 
 func (b *Builder) GELUTanh(x *Value) *Value { return b.geluTanhOf(b.geluTanhLimits(x)) }
@@ -153,16 +183,18 @@ func (b *Builder) geluTanhOf(z, c *Value) *Value {
 	return b.quotient(z, p, g)
 }
 
-// geluTanhPower has t = c·(high+low) with high+low = C0 + C1·of², where the square is a sum of two
-// floats, too. of is c, or a number that makes no difference.
-func (b *Builder) geluTanhPower(c, of *Value) (p, g *Value) {
+func (b *Builder) geluTanhPower(c, of *Value) (p, g *Value) { return b.power(b.geluTanhSums(c, of)) }
+
+// geluTanhSums has high+low = C0 + C1·of², where the square is a sum of two floats, too. of is c,
+// or a number that makes no difference.
+func (b *Builder) geluTanhSums(c, of *Value) (_, high, low *Value) {
 	s, e := b.square(of)
 	c0, c1 := b.Const(spec.TanhC0High), b.Const(spec.TanhC1High)
-	high := b.MulAdd(c1, s, c0)
-	low := b.MulAdd(c1, s, b.Sub(c0, high))
+	high = b.MulAdd(c1, s, c0)
+	low = b.MulAdd(c1, s, b.Sub(c0, high))
 	low = b.MulAdd(b.Const(spec.TanhC1Low), s, low)
 	low = b.NegMulAdd(c1, e, low)
-	return b.power(c, high, b.Add(low, b.Const(spec.TanhC0Low)))
+	return c, high, b.Add(low, b.Const(spec.TanhC0Low))
 }
 
 func (b *Builder) GELU(x *Value) *Value { return b.geluOf(x, b.geluMagnitude(x)) }

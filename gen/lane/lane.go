@@ -80,7 +80,7 @@ const (
 	AbsInt     // of int32
 	ToInt      // rounded to even
 	ToFloat    // from int32
-	Round      // to a float without a fraction, ties to even
+	Fraction   // x less the nearest integer, ties to even
 	ScaleBy    // x·2^y, but 0 where the third operand is below the fourth
 	Lookup     // the number of table x at index y
 	Select     // z if Cond holds for x and y, else the fourth operand

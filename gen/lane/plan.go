@@ -205,13 +205,15 @@ func (p *Program) live(m Model) {
 	}
 }
 
-// AlongRows returns the values of rows in lanes that a back end may as well compute along the rows:
-// numbers, widened, and products of these. inner are those that only such values use.
+// AlongRows returns the values of rows in lanes that a back end computes along the rows: products
+// of widened numbers, or else the numbers. inner are those that only such values use.
 func (p *Program) AlongRows() (turned, inner []*Value) {
 	var all []*Value
 	along := func(v *Value) bool { return slices.Contains(all, v) }
+	products := slices.ContainsFunc(p.row, func(n *Value) bool { return n.Op == Mul && n.Double })
 	for _, n := range p.row {
-		if n.Op == Load && n.Stream.Across || (n.Op == Widen || n.Op == Mul && n.Double) && !slices.ContainsFunc(n.Args, func(a *Value) bool { return !along(a) }) {
+		wide := products && (n.Op == Widen || n.Op == Mul && n.Double)
+		if n.Op == Load && n.Stream.Across || wide && !slices.ContainsFunc(n.Args, func(a *Value) bool { return !along(a) }) {
 			all = append(all, n)
 		}
 	}

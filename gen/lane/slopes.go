@@ -64,8 +64,9 @@ func siluSlope(b *Builder, x *Value) (y, k *Value) {
 }
 
 func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
-	rest := b.rest(usualSiLU(b, b.negative(x)))
-	y = usualSiLU(b, x)
+	p, g, negP, negG := b.powers(b.siluSums(x))
+	rest := b.Add(b.quotient(x, negP, negG), b.Const(spec.One)) // 1 - SiLU(-x)
+	y = b.quotient(x, p, g)
 	return y, b.Mul(b.Div(y, x), rest)
 }
 
@@ -109,8 +110,10 @@ func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
 }
 
 func usualGELUTanhSlope(b *Builder, x *Value) (y, k *Value) {
-	rest := b.rest(b.Mul(usualGELUTanh(b, b.negative(x)), b.tanhSlope(x)))
-	y = usualGELUTanh(b, x)
+	p, g, negP, negG := b.powers(b.geluTanhSums(x, x))
+	other := b.quotient(x, negP, negG) // -GELUTanh(-x)
+	rest := b.Add(b.Mul(other, b.tanhSlope(x)), b.Const(spec.One))
+	y = b.quotient(x, p, g)
 	return y, b.Mul(b.Div(y, x), rest)
 }
 

@@ -217,8 +217,8 @@ func (m *evaluator) ofBits(n *Value) uint32 {
 		return uint32(int32(math.RoundToEven(float64(x(0)))))
 	case ToFloat:
 		return of(float32(int32(a[0])))
-	case Round:
-		return of(float32(math.RoundToEven(float64(x(0)))))
+	case Fraction:
+		return of(x(0) - float32(math.RoundToEven(float64(x(0)))))
 	case ScaleBy:
 		if x(2) < x(3) {
 			return 0

@@ -88,8 +88,8 @@ func fromResult(slope Function) func(b *Builder) {
 
 // addBias adds a bias to the rows of a product and makes every NaN the same one.
 func addBias(b *Builder) {
-	c, bias := b.Matrix("c", "ldc"), b.Load(b.Slice("bias"))
-	b.EachRow("m", func() { b.Store(c, b.Canonical(b.Add(b.Load(c), bias))) })
+	dst, c, bias := b.Matrix("dst", "ldd"), b.Matrix("c", "ldc"), b.Load(b.Slice("bias"))
+	b.EachRow("m", func() { b.Store(dst, b.Canonical(b.Add(b.Load(c), bias))) })
 }
 
 // slope is (1-x)·(1+x), which is 0 where x is ±1.

@@ -33,15 +33,11 @@ func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	}
 	g.Kernel(f)
 	kind, more, power, size := g.grouped()
-	zero := float32(0x1p23)
-	if q.Brain() {
-		zero += ukernel.BrainZero
-	}
 	x := g.GP()
 	for _, a := range []struct {
 		value any
 		to    a64.Param
-	}{{spec.ScaleKind(q), kind}, {q.Bits() - 4, more}, {math.Float32bits(zero), power}, {q.BlockBytes(1), size}} {
+	}{{spec.ScaleKind(q), kind}, {q.Bits() - 4, more}, {math.Float32bits(0x1p23), power}, {q.BlockBytes(1), size}} {
 		g.Op("MOVD", a.value, x)
 		g.Op("MOVD", x, a.to)
 	}
@@ -73,7 +69,7 @@ func (g *neon) widenGrouped(q ukernel.PackedFormat) {
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d
 // and m of its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is
-// smaller by as much. Byte 3 is shifted, and in brain formats and with 8 bits all are.
+// smaller by as much. Byte 3 is shifted, and with 8 bits all are.
 type groupWidener struct {
 	*blockCursor
 	kind  a64.Param
@@ -99,62 +95,43 @@ func (w *groupWidener) convert() {
 	w.t = w.Vec()
 	w.Jump("CBZ", "plain", w.more)
 	w.Op("MOVD", w.kind, w.count)
-	w.Op("CMP", spec.ScaleKind(ukernel.U5x16BF16), w.count)
-	w.Jump("BEQ", "brain")
 	w.Op("CMP", spec.ScaleKind(ukernel.S8x16F32), w.count)
 	w.Jump("BEQ", "eight")
-	w.further("further", inPlace)
-	w.Goto("next")
-	w.Label("brain")
-	w.further("brainFurther", ofBrain)
+	w.further("further", false)
 	w.Goto("next")
 	w.Label("eight")
-	w.further("eightFurther", shifted)
+	w.further("eightFurther", true)
 	w.Goto("next")
 	w.Label("plain")
 	w.Op("MOVD", 4, w.count)
-	w.wordsOf("plainWord", false, inPlace)
+	w.wordsOf("plainWord", false)
 	w.Label("next")
 }
 
-// A byteKind is how bytes become numbers: where they are in their words, or shifted, perhaps for
-// brain formats.
-type byteKind int
-
-const (
-	inPlace byteKind = iota
-	shifted
-	ofBrain
-)
-
-// further emits the loop over the words with further bits.
-func (w *groupWidener) further(name string, kind byteKind) {
+// further emits the loop over the words with further bits. Bytes are shifted, with 8 bits, or taken
+// where they are in their words.
+func (w *groupWidener) further(name string, shifted bool) {
 	w.Op("ADD", w.row.Shl(2), w.numbers, w.bits)
-	words := func() {
+	w.Op("MOVD", w.more, w.words)
+	loop.Times(w.neon, w.words, name, func() {
 		w.LoadVecs(w.bits, w.far)
 		w.Op("ADD", w.row, w.bits, w.bits)
-		if kind == shifted { // a word for each
-			w.word(true, kind)
+		if shifted { // a word for each
+			w.word(true, true)
 			return
 		}
 		w.Op("MOVD", w.per, w.count)
-		w.wordsOf(name+"Word", true, kind)
-	}
-	if kind == ofBrain { // all in one
-		words()
-		return
-	}
-	w.Op("MOVD", w.more, w.words)
-	loop.Times(w.neon, w.words, name, words)
+		w.wordsOf(name+"Word", true)
+	})
 }
 
 // wordsOf emits the loop over count words of 4 bits.
-func (w *groupWidener) wordsOf(name string, further bool, kind byteKind) {
-	loop.Times(w.neon, w.count, name, func() { w.word(further, kind) })
+func (w *groupWidener) wordsOf(name string, further bool) {
+	loop.Times(w.neon, w.count, name, func() { w.word(further, false) })
 }
 
 // word emits the weights of a word, and goes on to the next one.
-func (w *groupWidener) word(further bool, kind byteKind) {
+func (w *groupWidener) word(further, shifted bool) {
 	to := w.scales
 	w.LoadVecs(w.numbers, w.low)
 	w.Op("ADD", w.row, w.numbers, w.numbers)
@@ -168,14 +145,14 @@ func (w *groupWidener) word(further bool, kind byteKind) {
 			w.bytes(q, v, half == 1, further)
 		}
 		for i := range 4 {
-			w.byte(i, kind)
+			w.byte(i, shifted)
 			w.StoreVecs(w.xs, to)
 			w.Op("ADD", w.row.Shl(3), to, to)
 		}
 	}
 	w.Op("ADD", w.row, w.to, w.to)
 	for _, x := range w.far {
-		if further && kind != shifted {
+		if further && !shifted {
 			w.USHLWords(x, x, w.by)
 		}
 	}
@@ -200,16 +177,16 @@ func (w *groupWidener) bytes(x a64.Vec, v int, high, further bool) {
 }
 
 // byte makes weights of byte i of the words.
-func (w *groupWidener) byte(i int, kind byteKind) {
+func (w *groupWidener) byte(i int, shifted bool) {
 	d := w.d[i]
-	if kind != inPlace {
+	if shifted {
 		d = w.d[i/2*3]
 	}
-	w.product(i/2*groupVectors, w.xs, w.zs, d, kind == ofBrain, func(v int, z a64.Vec) {
+	w.weights(i/2*groupVectors, w.xs, w.zs, d, func(v int, z a64.Vec) {
 		switch {
 		case i == len(w.masks):
 			w.Op("VSRI", 24, w.qs[v].S4(), z.S4())
-		case kind != inPlace && i > 0:
+		case shifted && i > 0:
 			w.Op("VUSHR", 8*i, w.qs[v].S4(), w.t.S4())
 			w.Op("VBIT", w.masks[0].B16(), w.t.B16(), z.B16())
 		default:

@@ -3,6 +3,7 @@ package neon
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -49,6 +50,8 @@ type int8Gemmer struct {
 	more, minima, offset          a64.GP // more: bits beyond 4; minima: not 0 if there are some
 	p, q, t                       a64.GP // scratch
 	mask                          a64.Vec
+	values                        bool    // numbers stand for values
+	table                         a64.Vec // of these
 	constant                      a64.Vec // see int8Blocks.constants
 }
 
@@ -81,9 +84,12 @@ type int8Dot interface {
 
 // WeightGemmInt8 emits two kernels: for CPUs with SDOT and without.
 func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
-	first := q == spec.SingleFormats[0]
-	g.gemmInt8("weightInt8Long", first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}})
-	g.gemmInt8("weightInt8Dot", first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}})
+	first, kind, values := q == spec.SingleFormats[0], "", ukernel.PackedFormat(-1)
+	if q.Values() != nil {
+		first, kind, values = true, "Values", q
+	}
+	g.gemmInt8("weightInt8Long"+kind, first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}, values})
+	g.gemmInt8("weightInt8Dot"+kind, first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}, values})
 }
 
 // format are the places of arguments where a kernel writes down what its format is. header is what
@@ -114,6 +120,9 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 		set(offset, offsetOf(q))
 	case q.Bits() == 8:
 		set(mask, 0x80)
+		set(offset, 0)
+	case q.Brain():
+		set(mask, 0x0f)
 		set(offset, 0)
 	default:
 		set(mask, 0x0f)
@@ -226,12 +235,20 @@ func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
 	return acc
 }
 
-// singleBlocks have one scale, and perhaps a minimum.
-type singleBlocks struct{ int8Dot }
+// singleBlocks have one scale, and perhaps a minimum. The sums of brain formats contain the offset.
+type singleBlocks struct {
+	int8Dot
+	values ukernel.PackedFormat // whose values numbers stand for, or -1
+}
 
 func (singleBlocks) rowVectors() int { return 1 }
 
-func (singleBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(spec.RoundMagic) }
+func (b singleBlocks) constants(t *int8Gemmer) {
+	t.constant = t.Broadcast(spec.RoundMagic)
+	if t.values = b.values >= 0; t.values {
+		t.table = t.valueBytes(b.values)
+	}
+}
 
 // begin stores what the sums of a block begin with.
 func (singleBlocks) begin(t *int8Gemmer, _ string) {
@@ -271,6 +288,24 @@ func (t *int8Gemmer) codes(xs []a64.Vec) {
 	}
 }
 
+// lower sets to to the numbers in the lower halves of bytes, or their values, and upper x to those
+// in its upper halves.
+func (t *int8Gemmer) lower(x, to a64.Vec) {
+	t.Op("VAND", t.mask.B16(), x.B16(), to.B16())
+	t.lookUp(to)
+}
+
+func (t *int8Gemmer) upper(x a64.Vec) {
+	t.Op("VUSHR", 4, x.B16(), x.B16())
+	t.lookUp(x)
+}
+
+func (t *int8Gemmer) lookUp(x a64.Vec) {
+	if t.values {
+		t.Op("VTBL", x.B16(), []a64.Arr{t.table.B16()}, x.B16())
+	}
+}
+
 // prefetch prefetches what is blockAhead of a word of the group.
 func (t *int8Gemmer) prefetch(word a64.GP) {
 	t.Op("PRFM", a64.At(word, blockAhead), emit.Hint("PLDL1KEEP"))
@@ -279,7 +314,7 @@ func (t *int8Gemmer) prefetch(word a64.GP) {
 // addToC scales the sums and adds them to C, and then the minima.
 func (t *int8Gemmer) addToC(name func(part string) string) {
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	scales := t.halves(t.p, 0, int8Vectors)
+	scales := t.scalesOf(t.values, t.p, int8Vectors)
 	t.Jump("CBZ", name("scale"), t.minima)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
 	minima := t.halves(t.p, 0, int8Vectors)
@@ -297,6 +332,9 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 			t.FMULLane(products[v], scales[v], x.S(0))
 			t.Op("VFMLA", products[v].S4(), acc.S4(), cs[v].S4())
 		}
+		if t.values {
+			t.addOffset(x, products, cs)
+		}
 		t.Jump("CBZ", done, t.minima)
 		for v, c := range cs {
 			t.FMLALane(c, minima[v], x.S((spec.RowSum-spec.RowScale)/4))
@@ -304,6 +342,16 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 		t.Label(done)
 		t.StoreVecs(cs, t.q)
 		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// addOffset adds what makes up for the offset of a brain format to C: what a row has from its scale
+// on is in x.
+func (t *int8Gemmer) addOffset(x a64.Vec, products, cs []a64.Vec) {
+	t.Op("VSHL", bits.TrailingZeros(uint(ukernel.E2M1.Offset())), x.S4(), x.S4())
+	t.SCVTF(x, x)
+	for v, c := range cs {
+		t.FMLALane(c, products[v], x.S((spec.RowMinusSum-spec.RowScale)/4))
 	}
 }
 

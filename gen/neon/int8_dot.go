@@ -59,11 +59,11 @@ func (d sdot) four(t *int8Gemmer, _ string) {
 	xs := t.Vecs(t.rows)
 	t.Op("MOVD", t.xb, t.p)
 	t.codes(xs)
-	d.words(t, xs, true, func(w a64.Vec) { t.Op("VAND", t.mask.B16(), w.B16(), w.B16()) })
+	d.words(t, xs, true, func(w a64.Vec) { t.lower(w, w) })
 	t.Op("SUB", t.word.Shl(2), t.numbers, t.numbers)
 	t.Op("ADD", emit.VecBytes, t.xb, t.p)
 	t.codes(xs)
-	d.words(t, xs, false, func(w a64.Vec) { t.Op("VUSHR", 4, w.B16(), w.B16()) })
+	d.words(t, xs, false, func(w a64.Vec) { t.upper(w) })
 }
 
 // words emits the products of 4 words.

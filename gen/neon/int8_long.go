@@ -12,7 +12,7 @@ import (
 // lane.
 //
 // 4-bit numbers: a product is at most 15·127, and the sum of 8 words 15240. Pairs of those fit in
-// 16 bits, too.
+// 16 bits, too. Pairs of sums of values, which have 5 bits, need 32.
 //
 // 8-bit numbers: a product is at most 128·127, so the sum of two words fits in 16 bits, but not the
 // sum of three. SADALP adds pairs of it to sums of 32 bits.
@@ -102,8 +102,8 @@ func (d longDot) four(t *int8Gemmer, name string) {
 			}
 			t.LoadVecs(t.numbers, w1)
 			for v, w1 := range w1 {
-				t.Op("VAND", t.mask.B16(), w1.B16(), w0.B16())
-				t.Op("VUSHR", 4, w1.B16(), w1.B16())
+				t.lower(w1, w0)
+				t.upper(w1)
 				for i := range rows {
 					t.SMLAL(low[i][v], w0, x0[i])
 					t.SMLAL2(t.acc[i][v], w0, x0[i])
@@ -117,11 +117,27 @@ func (d longDot) four(t *int8Gemmer, name string) {
 	})
 	for i, row := range t.acc {
 		for v, acc := range row {
+			if t.values {
+				t.addPairs(low[i][v], acc)
+				continue
+			}
 			t.Op("VADDP", acc.H8(), low[i][v].H8(), low[i][v].H8())
 			t.start(i, acc)
 			t.SADALP(acc, low[i][v])
 		}
 	}
+}
+
+// addPairs adds pairs of 16 bits of low and of acc, which become the sums.
+func (t *int8Gemmer) addPairs(low, acc a64.Vec) {
+	x, y := t.Vec(), t.Vec()
+	for _, sum := range [][2]a64.Vec{{x, low}, {y, acc}} {
+		t.Zero(sum[0])
+		t.SADALP(sum[0], sum[1])
+	}
+	t.Op("VADDP", y.S4(), x.S4(), acc.S4())
+	t.Op("VADD", t.constant.S4(), acc.S4(), acc.S4())
+	t.Free(x, y)
 }
 
 // groupedLong is longDot for grouped formats. A product is at most 63·127, and the sum of the 4

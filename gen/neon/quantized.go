@@ -75,11 +75,11 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Op("MOVD", steps, t.left)
 	t.Label("block")
 	t.Scope(func() {
-		t.d = t.halves(t.scales, 0, halfVectors)
+		t.d = t.scalesOf(t.format.Brain(), t.scales, halfVectors)
 		t.Scope(func() {
 			if t.format.Offset() == 0 {
 				t.setMinima(t.halves(t.scales, 2*spec.PanelLanes, halfVectors))
-			} else {
+			} else if !t.format.Brain() {
 				t.addOffset(t.d)
 			}
 		})
@@ -178,7 +178,10 @@ func (t *blockGemmer) shifted() {
 	next := func() { t.Op("VDUP", left, by.S4()) }
 	t.Op("MOVD", t.lowest(), left)
 	next()
-	t.positions(t.format.Positions(), "step", func(word a64.Vec) { t.USHLWords(word, word, by) }, func() {
+	t.positions(t.format.Positions(), "step", func(word a64.Vec) {
+		t.USHLWords(word, word, by)
+		t.lookUp(word)
+	}, func() {
 		t.Op("SUB", t.format.Bits(), left, left)
 		next()
 	})
@@ -186,7 +189,7 @@ func (t *blockGemmer) shifted() {
 
 // setMask sets the mask to a number's from a bit on.
 func (t *blockGemmer) setMask(bit int) {
-	t.Op("MOVD", (1<<t.format.Bits()-1)<<bit, t.count)
+	t.Op("MOVD", (1<<t.width()-1)<<bit, t.count)
 	t.Op("VDUP", t.count, t.mask.S4())
 }
 

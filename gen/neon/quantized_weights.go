@@ -1,6 +1,7 @@
 package neon
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
@@ -15,9 +16,10 @@ import (
 //	in its lowest bits     z = 2^23 + q;    d·(z - 2^23) + minimum
 //	in its highest bits    z = 2^bits + q;  d·z - (2^bits + offset)·d
 //
-// The difference z - 2^23 is exact, and in brain formats that with the number of 0 is taken, which
-// is multiplied by d. The highest bits are for formats with an offset and one scale, where all of
-// the second line is exact, as d is a binary16: that saves the subtraction.
+// The difference z - 2^23 is exact. The highest bits are for formats with an offset and one scale,
+// where all of the second line is exact, as d is a binary16: that saves the subtraction. In brain
+// formats they have the values of numbers, and d is multiplied by the difference of z and 2^bits +
+// offset.
 //
 // VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both
 // overwrite it, so the pair of a vector of lanes is loaded from the stack each time: there are
@@ -26,7 +28,9 @@ type weightMaker struct {
 	*neon
 	format ukernel.PackedFormat
 	pairs  a64.GP
-	power  a64.Vec // of 2; of brain formats it becomes that plus the number of 0
+	power  a64.Vec // of 2, in brain formats plus the offset
+
+	table, lower a64.Vec // of values, and a mask of the lower halves of bytes
 }
 
 // newWeightMaker makes pairs for n vectors.
@@ -41,17 +45,53 @@ func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	for v := range n {
 		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
 	}
+	if q.Values() != nil {
+		g.Free(w.power)
+		w.power = g.Broadcast(math.Float32bits(power + float32(q.Offset())))
+		w.table, w.lower = g.valueBytes(q), g.Broadcast(0x0f0f0f0f)
+	}
 	return w
 }
 
 // inHighest reports whether numbers are put into the highest bits.
 func (w *weightMaker) inHighest() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
 
+// width is how many bits of a word a number has, or its value, which is looked up as a byte.
+func (w *weightMaker) width() int {
+	if w.looksUp() {
+		return 7
+	}
+	return w.format.Bits()
+}
+
 // base is the power of 2 with numbers in the highest bits.
-func (w *weightMaker) base() float32 { return float32(int(1) << w.format.Bits()) }
+func (w *weightMaker) base() float32 { return float32(int(1) << w.width()) }
 
 // lowest is the lowest of these bits.
-func (w *weightMaker) lowest() int { return 23 - w.format.Bits() }
+func (w *weightMaker) lowest() int { return 23 - w.width() }
+
+// looksUp tells whether numbers stand for values.
+func (w *weightMaker) looksUp() bool { return w.format.Values() != nil }
+
+// lookUp looks up the lower halves of the bytes of x, if numbers stand for values.
+func (w *weightMaker) lookUp(x a64.Vec) {
+	if w.looksUp() {
+		w.Op("VAND", w.lower.B16(), x.B16(), x.B16())
+		w.Op("VTBL", x.B16(), []a64.Arr{w.table.B16()}, x.B16())
+	}
+}
+
+// valueBytes loads the values of numbers, a byte each.
+func (g *neon) valueBytes(q ukernel.PackedFormat) a64.Vec {
+	words, at, table := make([]uint32, 4), g.GP(), g.Vec()
+	for i, v := range q.Values() {
+		words[i/4] |= uint32(v) << (i % 4 * 8)
+	}
+	g.Op("MOVD", g.Data(fmt.Sprintf("values%vNEON", q), words...), at)
+	g.LoadFrom(a64.At(at, 0), table)
+	g.Free(at)
+	return table
+}
 
 // addOffset stores the minima of formats with an offset, for the scales in d.
 func (w *weightMaker) addOffset(d []a64.Vec) {
@@ -74,11 +114,7 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 // weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i
 // into zs[i]. One step of all follows the other, for cores that execute in order.
 func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
-	w.product(v, xs, zs, d, false, insert)
-}
-
-// product is weights, of a brain format if that is set.
-func (w *weightMaker) product(v int, xs, zs, d []a64.Vec, brain bool, insert func(i int, z a64.Vec)) {
+	brain := w.format.Brain()
 	for i, x := range xs {
 		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
 	}
@@ -86,7 +122,7 @@ func (w *weightMaker) product(v int, xs, zs, d []a64.Vec, brain bool, insert fun
 		insert(i, zs[i])
 	}
 	for i := range xs {
-		if !w.inHighest() {
+		if !w.inHighest() || brain {
 			w.FSUB(zs[i], zs[i], w.power)
 		}
 	}

@@ -62,14 +62,14 @@ func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), ente
 type blockWidener struct{ *blockCursor }
 
 func (w *blockWidener) lanes16() {
-	d := w.halves(w.scales, 0, 4)
+	d := w.scalesOf(w.format.Brain(), w.scales, 4)
 	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
 	w.Scope(func() {
 		if w.format.Offset() == 0 {
 			w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
 			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
 			w.setMinima(w.halves(w.scales, 0, 4))
-		} else {
+		} else if !w.format.Brain() {
 			w.addOffset(d)
 		}
 	})
@@ -84,7 +84,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 	if w.inHighest() {
 		at = w.lowest()
 	}
-	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
+	mask, words, xs, zs := w.Broadcast((1<<w.width()-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
 	qs, by, first, left, shift := w.Vecs(4), w.Vec(), w.scales, w.GP(), w.GP()
 	w.Op("MOVD", w.to, first)
 	w.Op("MOVD", width, left)
@@ -101,6 +101,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 				w.Op("SUB", width, shift, shift)
 				for v, q := range qs {
 					w.USHLWords(q, words[v], by)
+					w.lookUp(q)
 				}
 			}
 			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })

@@ -46,13 +46,11 @@ func (w *groupWidener) integers() {
 	single := w.format.Integers() == 1
 	w.Scope(func() {
 		minima := w.format.Offset() == 0
-		d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
+		d := w.halves(w.scales, 0, groupVectors)
 		next()
 		var m []a64.Vec
 		if minima {
-			if !w.format.Brain() {
-				m = w.scalesOf(false, w.scales, groupVectors)
-			}
+			m = w.halves(w.scales, 0, groupVectors)
 			next()
 		}
 		switch {
@@ -68,20 +66,16 @@ func (w *groupWidener) integers() {
 			w.addOffset(slices.Concat(w.d[0], w.d[3]))
 			return
 		}
-		if !w.format.Brain() {
-			first, second := w.Vecs(groupVectors), w.Vecs(groupVectors)
-			w.products(first, second, m, -1)
-			w.setMinima(append(first, second...))
-		}
+		first, second := w.Vecs(groupVectors), w.Vecs(groupVectors)
+		w.products(first, second, m, -1)
+		w.setMinima(append(first, second...))
 		next()
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
 	if single {
 		w.Op("ADD", w.lane, w.numbers, w.numbers)
 	}
-	if !w.format.Brain() {
-		w.scaleBytes()
-	}
+	w.scaleBytes()
 }
 
 // heads is where the head of a segment is written down.
@@ -178,10 +172,9 @@ func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, false})
 }
 
-// Bits of an offset, above the 32 that count, for formats with other scales than binary16, for
-// segmented ones, and for one integer of a scale and a block.
+// Bits of an offset, above the 32 that count, for formats with scales of float32, for segmented
+// ones, and for one integer of a scale and a block.
 const (
-	brainBit     = 32
 	float32Bit   = 33
 	segmentedBit = 34
 	singleBit    = 35
@@ -194,9 +187,6 @@ func offsetOf(q ukernel.PackedFormat) int {
 	if q.Bits() == 8 {
 		offset = 0
 	}
-	if q.Brain() {
-		offset |= 1 << brainBit
-	}
 	if q.Float32Scales() {
 		offset |= 1 << float32Bit
 	}
@@ -207,21 +197,6 @@ func offsetOf(q ukernel.PackedFormat) int {
 		offset |= 1 << singleBit
 	}
 	return offset
-}
-
-// scales loads scales or minima of any format with integers. What brain formats do stands at the
-// end of the function, so that the others have no jump on their way.
-func (t *int8Gemmer) scales(name string) []a64.Vec {
-	xs := t.Vecs(int8Vectors)
-	t.JumpIfBit(brainBit, t.offset, name+"brain")
-	t.loadScales(false, t.p, 0, xs)
-	t.Label(name)
-	t.Apart(func() {
-		t.Label(name + "brain")
-		t.loadScales(true, t.p, 0, xs)
-		t.Goto(name)
-	})
-	return xs
 }
 
 // add adds the sums of a block to C. The scales of 8-bit numbers are float32.
@@ -247,7 +222,7 @@ func (b groupedBlocks) addToC(t *int8Gemmer, name string) {
 	t.Scope(func() { b.scale(t, t.pairs(name, 0)) })
 	t.Op("MOVD", t.heads(), t.p)
 	t.Op("ADD", t.lane.Shl(1), t.p, t.p)
-	scales, x, cs := t.scales(name), t.Vec(), t.Vecs(int8Vectors)
+	scales, x, cs := t.halves(t.p, 0, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
 	product := t.Vec()
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
@@ -304,7 +279,7 @@ func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	t.Op("MOVD", t.heads(), t.p)
 	t.Op("ADD", t.lane.Shl(1), t.p, t.p)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.scales(name + "scales")
+	minima := t.halves(t.p, 0, int8Vectors)
 	integers := t.pairs(name, 1)
 	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
 	t.Op("MOVD", t.xb, t.p)

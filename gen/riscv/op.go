@@ -35,6 +35,7 @@ var vectorOps = map[string]struct {
 	"VFMULVF":      {"f m m", "vfmul.vf", "210"},
 	"VFCVTFXUV":    {"m m", "vfcvt.f.xu.v", "10"},
 	"VFCVTFXV":     {"m m", "vfcvt.f.x.v", "10"},
+	"VFCVTXFV":     {"m m", "vfcvt.x.f.v", "10"},
 	"VSE32V":       {"m p", "vse32.v", "01"},
 	"VSE16V":       {"h p", "vse16.v", "01"},
 	"VSE8V":        {"q p", "vse8.v", "01"},

@@ -19,7 +19,7 @@ const (
 	fieldPositions        // numbers of a word
 	fieldSecond           // positions left where the second group begins; none for a single scale
 	fieldInverse          // 2^-bits, float32
-	fieldMinus            // -offset, for brain formats too, or -1 for minima that are subtracted
+	fieldMinus            // -offset, or -1 for minima that are subtracted
 	fieldSize             // bytes of a lane in a block
 	fieldKind             // of scales
 	fieldMore             // bits beyond 4 that are in other words
@@ -29,7 +29,7 @@ const (
 	fieldSegment          // bytes of a lane in the head of a segment, 0 if blocks have theirs
 
 	// For products of quantized rows.
-	fieldOffset   // 0 with minima
+	fieldOffset   // 0 with minima, and in brain formats
 	fieldHead     // bytes of a lane in a head
 	fieldHeader   // bytes of a lane between it and its numbers
 	fieldRest     // bytes of a lane in a block, without a head
@@ -38,6 +38,7 @@ const (
 	fieldIntegers // of a lane for a scale, 0 if there are none
 	fieldWords    // of numbers, without those with further bits
 	fieldPasses   // 8 if such a word has numbers in both halves of bytes, else 0
+	fieldBrain    // 1 for brain formats
 	fieldTile     // rows that make a tile of rowTile
 	fields
 )
@@ -56,9 +57,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	if q.Grouped() {
 		second = uint32(16 / bits)
 	}
-	if q.Brain() {
-		minus = -ukernel.BrainZero
-	} else if q.Offset() == 0 {
+	if q.Offset() == 0 {
 		minus = -1
 	}
 	flag := func(x bool) uint32 {
@@ -76,12 +75,16 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	} else {
 		rest -= q.HeadBytes()
 	}
+	offset := q.Offset()
+	if q.Brain() {
+		offset = 0
+	}
 	if q != ukernel.S8 {
 		words, passes = 4, 8
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
 		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper), uint32(q.HeadSteps() - 1), uint32(segment),
-		uint32(q.Offset()), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), uint32(tile)}
+		uint32(offset), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), flag(q.Brain()), uint32(tile)}
 }
 
 // formats adds the table to the file.
@@ -107,16 +110,18 @@ type blockReader struct {
 	halver
 	about             abi0.Param // where the row of the format lies
 	block, lanes, off riscv.GP   // the block; bytes of float32 of all its lanes, and of those before
-	row, n, pos, mask riscv.GP   // a row, those from it on; positions of numbers in words, and their bits
+	row, n, pos       riscv.GP   // a row, those from it on; positions of numbers in words
+	mask              riscv.GP   // of a number; in brain formats the bits of a word below it
 	bits              riscv.GP   // of a number in its word
 	v, d, m           riscv.Vec
 	inverse, minus    riscv.FP
+	power             riscv.FP // of brain formats
 	groups            *groups  // of grouped formats, if there are any
 	to                riscv.GP // where WeightWidenQ writes the block
 }
 
 func (g *gen) newBlockReader(about abi0.Param, x riscv.GP) blockReader {
-	b := blockReader{halver: g.newHalver(spec.F16, x), about: about, d: g.Vec(wide), m: g.Vec(wide), inverse: g.FP(), minus: g.FP()}
+	b := blockReader{halver: g.newHalver(spec.F16, x), about: about, d: g.Vec(wide), m: g.Vec(wide), inverse: g.FP(), minus: g.FP(), power: g.powerE2M1()}
 	g.Op("MOV", about, x)
 	g.Op("MOVF", riscv.At(x, 4*fieldInverse), b.inverse)
 	g.Op("MOVF", riscv.At(x, 4*fieldMinus), b.minus)
@@ -132,16 +137,13 @@ func (b *blockReader) field(i int, to riscv.GP) {
 // each emits the steps of a block: consume for each, with its weights in v.
 func (b *blockReader) each(name string, consume func()) {
 	b.header(name)
-	if b.groups == nil {
-		b.words(name, false, consume)
-		return
+	if b.groups != nil {
+		b.Jump("BEQZ", "whole"+name, b.groups.more)
+		b.bytes(name)
+		b.Label("whole" + name)
 	}
-	b.Jump("BEQZ", "whole"+name, b.groups.more)
-	b.bytes(name)
-	b.Label("whole" + name)
-	b.field(fieldKind, b.n)
-	b.Op("ADD", -spec.ScaleKind(ukernel.U5x16BF16), b.n, b.n)
-	b.Jump("BEQZ", "brain"+name, b.n)
+	b.field(fieldBrain, b.n)
+	b.Jump("BNEZ", "brain"+name, b.n)
 	b.words(name, false, consume)
 	b.Jump("JMP", "read"+name)
 	b.Label("brain" + name)
@@ -151,34 +153,33 @@ func (b *blockReader) each(name string, consume func()) {
 
 // words goes through the positions, and the words for each. A number stays at its bits of
 // a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain
-// formats words are shifted.
+// formats words are shifted, and values looked up.
 func (b *blockReader) words(name string, brain bool, consume func()) {
-	b.field(fieldMask, b.mask)
-	b.field(fieldPositions, b.pos)
 	if brain {
-		b.Op("MOV", riscv.Zero, b.groups.shift)
+		b.Op("MOV", riscv.Zero, b.mask)
+	} else {
+		b.field(fieldMask, b.mask)
 	}
+	b.field(fieldPositions, b.pos)
 	b.Label("position" + name)
 	b.Op("MOV", b.bits, b.n)
 	b.Label("word" + name)
 	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
 	b.add(b.lanes, b.row)
 	if brain {
-		b.Op("VSRLVX", b.groups.shift, b.v, b.v)
-	}
-	b.Op("VANDVX", b.mask, b.v, b.v)
-	b.Op("VFCVTFXUV", b.v, b.v)
-	if brain {
-		b.Op("VFADDVF", b.minus, b.v, b.v)
+		b.Op("VSRLVX", b.mask, b.v, b.v)
+		b.Scope(func() { b.e2m1(b.v, b.AtV0(wide), b.power, b.x) })
 		b.Op("VFMULVV", b.d, b.v, b.v)
 	} else {
+		b.Op("VANDVX", b.mask, b.v, b.v)
+		b.Op("VFCVTFXUV", b.v, b.v)
 		b.Op("VFMADDVV", b.m, b.d, b.v)
 	}
 	consume()
 	b.Op("ADD", -1, b.n, b.n)
 	b.Jump("BNEZ", "word"+name, b.n)
 	if brain {
-		b.add(b.bits, b.groups.shift)
+		b.add(b.bits, b.mask)
 	} else {
 		b.Op("SLL", b.bits, b.mask, b.mask)
 		b.Op("VFMULVF", b.inverse, b.d, b.d)
@@ -194,6 +195,20 @@ func (b *blockReader) words(name string, brain bool, consume func()) {
 	}
 	b.Jump("BNEZ", "position"+name, b.pos)
 }
+
+// e2m1 makes float32 of the values, doubled, that the lowest 4 bits of words have as E2M1: two bits
+// are the exponent of a float32, which is multiplied by 2^127. t and x are scratch.
+func (g *gen) e2m1(v, t riscv.Vec, power riscv.FP, x riscv.GP) {
+	g.Op("VSLLVI", 28, v, t)
+	g.Op("VSLLVI", 22, v, v)
+	g.Op("MOV", 7<<22, x)
+	g.Op("VANDVX", x, v, v)
+	g.Op("VFMULVF", power, v, v)
+	g.Op("VFSGNJVV", t, v, v)
+}
+
+// powerE2M1 is the factor of e2m1.
+func (g *gen) powerE2M1() riscv.FP { return g.Float(math.Float32bits(0x1p127)) }
 
 // size sets to to the bytes of some blocks: to is their number.
 func (b *blockReader) size(to, scratch riscv.GP) {

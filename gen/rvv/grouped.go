@@ -14,7 +14,7 @@ type groups struct {
 	half         riscv.FP  // that position is 2^16 times the first
 	low, far     riscv.Vec // a word, and the one with its further bits
 	lower, upper riscv.GP  // masks of the lower halves of bytes, and of what is put above them
-	more, shift  riscv.GP  // bits beyond 4; of brain formats: bits of a word below the position
+	more         riscv.GP  // bits beyond 4
 	farAt, word  riscv.GP
 	second       riscv.GP // positions left where the second 16 steps begin
 }
@@ -23,7 +23,7 @@ func (b *blockReader) useGroups() {
 	g := &groups{d: b.Vec(wide), m: b.Vec(wide), half: b.Float(math.Float32bits(0x1p-16))}
 	const everyByte = 0x01010101
 	g.low, g.far = b.Vec(wide), b.Vec(wide)
-	g.lower, g.upper, g.more, g.shift, g.farAt, g.word, g.second = b.GP(), b.GP(), b.GP(), b.GP(), b.GP(), b.GP(), b.GP()
+	g.lower, g.upper, g.more, g.farAt, g.word, g.second = b.GP(), b.GP(), b.GP(), b.GP(), b.GP(), b.GP()
 	b.Op("MOV", 15*everyByte, g.lower)
 	b.field(fieldUpper, g.upper)
 	b.field(fieldMore, g.more)

@@ -2,6 +2,7 @@ package rvv
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/gen/abi0"
@@ -37,6 +38,7 @@ type int8Emitter struct {
 	p, q, x                        riscv.GP  // scratch
 	w, b, s                        riscv.Vec // a word, a byte, the integer of the half
 	acc                            []riscv.Vec
+	power                          riscv.FP // see e2m1
 }
 
 // The places in memory of what the loops need rarely.
@@ -67,7 +69,7 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 func (g *gen) gemmInt8() {
 	f := &int8Emitter{gen: g, ldx: g.stride("ldx"), block: g.Load(g.Base("b")), off: g.GP(), lanes: g.stride("lanes"), xi: g.GP(), ci: g.GP(),
 		rows: g.GP(), limit: g.GP(), row: g.GP(), far: g.GP(), farShift: g.GP(), half: g.GP(), pass: g.GP(), shift: g.GP(), code: g.GP(), codes: g.GP(),
-		bytes: g.GP(), words: g.GP(), grouped: g.GP(), p: g.GP(), q: g.GP(), x: g.GP(), w: g.Vec(wide), b: g.Vec(wide), s: g.Vec(wide), acc: g.Vecs(rowTile, wide)}
+		bytes: g.GP(), words: g.GP(), grouped: g.GP(), p: g.GP(), q: g.GP(), x: g.GP(), w: g.Vec(wide), b: g.Vec(wide), s: g.Vec(wide), acc: g.Vecs(rowTile, wide), power: g.powerE2M1()}
 	g.Op("MOVBU", g.Param("load"), f.x)
 	g.Op("MOV", f.x, f.adds())
 	f.field(fieldGrouped, f.grouped)
@@ -208,7 +210,7 @@ func (f *int8Emitter) pairs(part int, to riscv.Vec, single string) {
 }
 
 // integers makes the integer of the half, 1 if there is none, and begins sums with the codes times
-// the offset.
+// the offset. In brain formats the values of all numbers take its place.
 func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
@@ -234,6 +236,14 @@ func (f *int8Emitter) integers() {
 		f.Op("MUL", f.x, f.q, f.q)
 		f.Op("VMACCVX", f.s, f.q, acc)
 	})
+	f.field(fieldBrain, f.x)
+	f.Jump("BEQZ", "selves", f.x)
+	f.Op("VIDV", f.s)
+	f.e2m1(f.s, f.b, f.power, f.x)
+	f.Op("VFCVTXFV", f.s, f.s)
+	f.Op("MOV", ukernel.E2M1.Offset(), f.x)
+	f.Op("VADDVX", f.x, f.s, f.s)
+	f.Label("selves")
 }
 
 // numbers adds the products of the half.
@@ -263,6 +273,14 @@ func (f *int8Emitter) numbers() {
 	f.Op("VSRLVX", f.shift, f.w, f.b)
 	f.Op("MOV", 255, f.q)
 	f.Op("VANDVX", f.q, f.b, f.b)
+	f.field(fieldBrain, f.x)
+	f.Jump("BEQZ", "number", f.x)
+	f.Scope(func() {
+		value := f.AtV0(wide)
+		f.Op("VRGATHERVV", f.b, f.s, value)
+		f.Op("VMVVV", value, f.b)
+	})
+	f.Label("number")
 	f.Jump("BEQZ", "times1", f.grouped)
 	f.Op("VMULVV", f.s, f.b, f.b)
 	f.Label("times1")
@@ -337,6 +355,14 @@ func (f *int8Emitter) finish() {
 	f.Op("VFCVTFXV", f.acc[0], f.acc[0])
 	f.Op("VFMULVF", y, f.w, f.s)
 	f.Op("VFMACCVV", f.acc[0], f.s, v)
+	f.field(fieldBrain, f.x)
+	f.Jump("BEQZ", "plain", f.x)
+	f.Op("MOVW", riscv.At(f.xi, spec.RowMinusSum), f.q)
+	f.Op("SLLI", bits.TrailingZeros(uint(ukernel.E2M1.Offset())), f.q, f.q)
+	f.Op("FCVTSW", f.q, sum)
+	f.Op("VFMACCVF", f.s, sum, v)
+	f.Jump("JMP", "store")
+	f.Label("plain")
 	f.field(fieldOffset, f.x)
 	f.Jump("BNEZ", "store", f.x)
 	f.Jump("BNEZ", "minima", f.grouped)
@@ -385,9 +411,8 @@ func (f *int8Emitter) scales() {
 	f.Label("halves")
 	f.words16(0, f.w)
 	f.words16(1, f.b)
-	f.field(fieldKind, f.x)
-	f.Op("ADD", -spec.ScaleKind(ukernel.U5x16BF16), f.x, f.x)
-	f.Jump("BEQZ", "brain", f.x)
+	f.field(fieldBrain, f.x)
+	f.Jump("BNEZ", "brain", f.x)
 	h := f.newHalver(spec.F16, f.x)
 	h.t = f.s
 	h.widen(spec.F16, f.w)
@@ -395,7 +420,6 @@ func (f *int8Emitter) scales() {
 	f.Jump("JMP", "scaled")
 	f.Label("brain")
 	h.widen(spec.BF16, f.w)
-	h.widen(spec.BF16, f.b)
 	f.Label("scaled")
 }
 

@@ -15,7 +15,7 @@ import (
 func (b *blockReader) header(name string) {
 	kinds := spec.ScaleKinds
 	if b.groups == nil {
-		kinds = kinds[:2]
+		kinds = spec.SingleKinds
 	}
 	b.t = b.v
 	b.field(fieldKind, b.n)
@@ -54,9 +54,7 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 	}
 	b.half(b.d)
 	b.widen(element, b.d)
-	if q.Brain() {
-		b.skip()
-	} else if q.Offset() == 0 {
+	if q.Offset() == 0 {
 		b.half(b.m)
 		b.widen(element, b.m)
 	}
@@ -66,7 +64,7 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 	}
 	if q.Grouped() {
 		b.multiply(q)
-	} else if q.Offset() != 0 {
+	} else if q.Offset() != 0 && !q.Brain() {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 	}
 	b.Op("SRLI", 1, b.off, b.x)
@@ -101,18 +99,14 @@ func (b *blockReader) multiply(q ukernel.PackedFormat) {
 	} else {
 		b.products(q, b.d, g.d)
 	}
-	if q.Brain() {
-		b.skip()
-	} else if minima {
+	if minima {
 		b.Op("VFMULVF", b.minus, b.m, b.m)
 		b.products(q, b.m, g.m)
 	} else {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 		b.Op("VFMULVF", b.minus, g.d, g.m)
 	}
-	if !q.Brain() {
-		b.Op("VFMULVF", g.half, g.d, g.d)
-	}
+	b.Op("VFMULVF", g.half, g.d, g.d)
 }
 
 // products makes first and second the products of first and a pair of int8, or one, exactly.

@@ -15,7 +15,8 @@ const (
 	LeastWeight = contract.LeastWeight
 
 	LeastWeightBF16 = contract.LeastWeightBF16
-	RoundBF16Magic  = 0x47c00000 // 1.5·2^16
+	RoundBF16Factor = 0x47800000 // 2^16
+	RoundBF16Less   = 0xc77fff00 // 1 - 2^16
 
 	MostBias   = contract.MostBias
 	RoundMagic = contract.RoundMagic

@@ -19,11 +19,13 @@ func packedFormats(grouped bool) (list []ukernel.PackedFormat) {
 	return list
 }
 
-// ScaleKinds has a format for each kind of scales, those with a single one first, and GroupedKinds
-// those with integers or scales for each half of a block. Float32 is a kind with each offset.
+// ScaleKinds has a format for each kind of scales, SingleKinds those with a single one,
+// GroupedKinds those with integers or scales for each half of a block. Float32 is a kind with each
+// offset.
 var (
-	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.U5x32, ukernel.U5x16, ukernel.S6x16, ukernel.U5x16BF16, ukernel.S5x16F32, ukernel.S8x16F32}
-	GroupedKinds = ScaleKinds[2:]
+	ScaleKinds   = []ukernel.PackedFormat{ukernel.U4, ukernel.S4, ukernel.E2M1, ukernel.U5x32, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32}
+	SingleKinds  = ScaleKinds[:3]
+	GroupedKinds = ScaleKinds[3:]
 )
 
 // ScaleKind is the place of a format's kind in ScaleKinds.

@@ -41,7 +41,7 @@ func emulateTiles(t testing.TB, halves bool) {
 		x.Name += emulated
 		n := new(uses)
 		calls[x.Name] = n
-		x.SkinnyRows = min(x.SkinnyRows, 4)
+		x.SkinnyRows, x.FarRows = min(x.SkinnyRows, 4), 0
 		if x.Widest() < ukernel.PanelStep {
 			x.Widths, x.MainLanes = []int{8, 16, 32}, 32
 		} else if x.MainLanes%ukernel.PanelStep != 0 {
@@ -52,9 +52,9 @@ func emulateTiles(t testing.TB, halves bool) {
 				lanes.CodeScores = nil // which few rows would take
 			}
 			if unit, ok := table.(*ukernel.Unit); ok {
-				unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+				unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, next []byte) {
 					n.tiles.Add(1)
-					testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load)
+					testutil.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load, next)
 				}
 				unit.RoundHalves = testutil.RoundHalves
 				unit.ScoreHalves = func(s []float32, a []uint16, lda int, first, other []uint32, scales []float32, lsc, m, k int, load bool, max []float32) {

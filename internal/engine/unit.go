@@ -72,7 +72,7 @@ func unitScores(t *tile, part mask.Span, top []float32) {
 	depth := kvrows.Depth(t.job.d())
 	product := func(s []float32, at, n int) {
 		k := t.keys().Rounded(t.Head, at, n)
-		t.job.tier.Unit().GemmTiles(s, t.Lanes, k, depth, t.words, t.Lanes, n, depth, false)
+		t.job.tier.Unit().GemmTiles(s, t.Lanes, k, depth, t.words, t.Lanes, n, depth, false, nil)
 	}
 	if !t.job.plan.pairing.scaling || !t.pairsInPlace() {
 		t.scaledScores(part, top, BlockKeys, product)
@@ -123,7 +123,7 @@ func unitValues(t *tile) {
 	o := t.room()
 	for e, m := 0, 0; e < dv; e += m {
 		m = valuesPerCall(dv-e, w, n)
-		t.job.tier.Unit().GemmTiles(o[e*w:], w, v[e*BlockKeys+first:], BlockKeys, words, w, m, n, false)
+		t.job.tier.Unit().GemmTiles(o[e*w:], w, v[e*BlockKeys+first:], BlockKeys, words, w, m, n, false, nil)
 	}
 	t.mergeBlock(o)
 }

@@ -215,6 +215,9 @@ var writers = []struct {
 	{"linear.Linear.Apply", func(p *place) error {
 		return p.linear(5, 3).Apply(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.Options{})
 	}},
+	{"linear.Chain", func(p *place) error {
+		return linear.Chain(linear.DenseMatrix(p.out(12), 4, 3), linear.DenseMatrix(p.in(12), 4, 3), p.linear(3, 3), p.linear(3, 3), linear.Options{})
+	}},
 	{"linear.Product", func(p *place) error {
 		return linear.Product(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.DenseMatrix(p.in(15), 5, 3), linear.ProductOptions{})
 	}},

@@ -388,6 +388,10 @@ var table = []entry{
 		out, x := linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3)
 		return []any{w.linear(5, 3), out, x, linear.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
+	{name: "linear.Chain", f: linear.Chain, args: func(w *world) []any {
+		out, x := linear.DenseMatrix(w.floats(28), 4, 7), linear.DenseMatrix(w.floats(12), 4, 3)
+		return []any{out, x, w.linear(5, 3), w.linear(7, 5), linear.Options{Activation: linear.GELU, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
 	{name: "linear.Linear.Project", f: (*linear.Linear).Project, args: func(w *world) []any {
 		return []any{w.linear(5, 3), w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 3), linear.Options{}}
 	}},

@@ -22,39 +22,35 @@ type Format struct {
 
 	// read sets g to 32 weights of a block, number part.
 	read func(g *group, block []byte, part int)
-
-	// Blocks that do not fit make the weights be packed as wider. fits is nil if all fit.
-	fits  func(block []byte) bool
-	wider ukernel.PackedFormat
 }
 
 // formats has the formats at the numbers that GGUF files have for them. Their blocks are described
 // in ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c
 // there.
 var formats = [...]Format{
-	2:  {"Q4_0", 32, 18, ukernel.S4, 8, readQ4_0, nil, 0},
-	3:  {"Q4_1", 32, 20, ukernel.U4, 0, readQ4_1, nil, 0},
-	6:  {"Q5_0", 32, 22, ukernel.U5x16, 16, readQ5_0, nil, 0},
-	7:  {"Q5_1", 32, 24, ukernel.U5x16, 0, readQ5_1, nil, 0},
-	8:  {"Q8_0", 32, 34, ukernel.S8, 128, readQ8_0, nil, 0},
-	10: {"Q2_K", 256, 84, ukernel.U4x16, 0, readQ2_K, nil, 0},
-	11: {"Q3_K", 256, 110, ukernel.U4x16, 4, readQ3_K, nil, 0},
-	12: {"Q4_K", 256, 144, ukernel.U4x32, 0, readQ4_K, nil, 0},
-	13: {"Q5_K", 256, 176, ukernel.U5x32, 0, readQ5_K, nil, 0},
-	14: {"Q6_K", 256, 210, ukernel.S6x16, 32, readQ6_K, nil, 0},
-	16: {"IQ2_XXS", 256, 66, ukernel.S8x16F32, signedZero, readIQ2_XXS, nil, 0},
-	17: {"IQ2_XS", 256, 74, ukernel.S8x16F32, signedZero, readIQ2_XS, nil, 0},
-	18: {"IQ3_XXS", 256, 98, ukernel.S8x16F32, signedZero, readIQ3_XXS, nil, 0},
-	19: {"IQ1_S", 256, 50, ukernel.S5x16F32, ternaryZero, readIQ1_S, nil, 0},
-	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL, nil, 0},
-	21: {"IQ3_S", 256, 110, ukernel.S6x16, 32, readIQ3_S, nil, 0},
-	22: {"IQ2_S", 256, 82, ukernel.S8x16F32, signedZero, readIQ2_S, nil, 0},
-	23: {"IQ4_XS", 256, 136, ukernel.S8x16F32, signedZero, readIQ4_XS, nil, 0},
-	29: {"IQ1_M", 256, 56, ukernel.S5x16F32, ternaryZero, readIQ1_M, nil, 0},
-	34: {"TQ1_0", 256, 54, ukernel.S4, 8, readTQ1_0, nil, 0},
-	35: {"TQ2_0", 256, 66, ukernel.S4, 8, readTQ2_0, nil, 0},
-	39: {"MXFP4", 32, 17, ukernel.U5x16, e2m1Zero, readMXFP4, fitsMXFP4, ukernel.U5x16BF16},
-	40: {"NVFP4", 64, 36, ukernel.S5x16F32, e2m1Zero, readNVFP4, nil, 0},
+	2:  {"Q4_0", 32, 18, ukernel.S4, 8, readQ4_0},
+	3:  {"Q4_1", 32, 20, ukernel.U4, 0, readQ4_1},
+	6:  {"Q5_0", 32, 22, ukernel.U5x16, 16, readQ5_0},
+	7:  {"Q5_1", 32, 24, ukernel.U5x16, 0, readQ5_1},
+	8:  {"Q8_0", 32, 34, ukernel.S8, 128, readQ8_0},
+	10: {"Q2_K", 256, 84, ukernel.U4x16, 0, readQ2_K},
+	11: {"Q3_K", 256, 110, ukernel.U4x16, 4, readQ3_K},
+	12: {"Q4_K", 256, 144, ukernel.U4x32, 0, readQ4_K},
+	13: {"Q5_K", 256, 176, ukernel.U5x32, 0, readQ5_K},
+	14: {"Q6_K", 256, 210, ukernel.S6x16, 32, readQ6_K},
+	16: {"IQ2_XXS", 256, 66, ukernel.S8x16F32, signedZero, readIQ2_XXS},
+	17: {"IQ2_XS", 256, 74, ukernel.S8x16F32, signedZero, readIQ2_XS},
+	18: {"IQ3_XXS", 256, 98, ukernel.S8x16F32, signedZero, readIQ3_XXS},
+	19: {"IQ1_S", 256, 50, ukernel.S5x16F32, ternaryZero, readIQ1_S},
+	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL},
+	21: {"IQ3_S", 256, 110, ukernel.S6x16, 32, readIQ3_S},
+	22: {"IQ2_S", 256, 82, ukernel.S8x16F32, signedZero, readIQ2_S},
+	23: {"IQ4_XS", 256, 136, ukernel.S8x16F32, signedZero, readIQ4_XS},
+	29: {"IQ1_M", 256, 56, ukernel.S5x16F32, ternaryZero, readIQ1_M},
+	34: {"TQ1_0", 256, 54, ukernel.S4, 8, readTQ1_0},
+	35: {"TQ2_0", 256, 66, ukernel.S4, 8, readTQ2_0},
+	39: {"MXFP4", 32, 17, ukernel.E2M1, e2m1Zero, readMXFP4},
+	40: {"NVFP4", 64, 36, ukernel.S5x16F32, e2m1Zero, readNVFP4},
 }
 
 // Of returns the format of a number, or nil if there is none.
@@ -63,21 +59,6 @@ func Of(number int) *Format {
 		return nil
 	}
 	return &formats[number]
-}
-
-// PackedFor returns what blocks are packed as.
-func (f *Format) PackedFor(blocks []byte) ukernel.PackedFormat {
-	for ; f.fits != nil && len(blocks) > 0; blocks = blocks[f.Bytes:] {
-		if !f.fits(blocks[:f.Bytes]) {
-			return f.wider
-		}
-	}
-	return f.Packed
-}
-
-// PackedAs tells whether blocks of the format may be packed as p.
-func (f *Format) PackedAs(p ukernel.PackedFormat) bool {
-	return p == f.Packed || f.fits != nil && p == f.wider
 }
 
 // A group is 32 weights of a block: (d·s[i])·(q-zero) or (d·s[i])·q - m·t[i], where i counts groups
@@ -193,10 +174,7 @@ func readIQ4_NL(g *group, b []byte, _ int) {
 	g.lookUp(&iq4Values, b[2:])
 }
 
-// e2m1Values are the values of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the
-// same negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
-// version 1.0).
-var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+var e2m1Values = ukernel.E2M1.Values()
 
 // e2m1Zero is the number of 0.
 const e2m1Zero = 16
@@ -211,13 +189,9 @@ func readMXFP4(g *group, b []byte, _ int) {
 	case b[0] == 255:
 		d = scalar.NaN
 	}
-	g.scale(scalar.ToF16(d))
 	g.ds = [2]float32{d, d}
-	g.lookUp(&e2m1Values, b[1:])
+	g.lookUp(e2m1Values, b[1:])
 }
-
-// fitsMXFP4: the scale is a binary16, or all values are zeros, which have any.
-func fitsMXFP4(b []byte) bool { return b[0] >= 104 && b[0] <= 143 || isZeroMXFP4(b) }
 
 func isZeroMXFP4(b []byte) bool {
 	for _, x := range b[1:17] {

@@ -2,6 +2,7 @@ package quantized
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
@@ -16,7 +17,7 @@ func (f *Format) Float32(dst []float32, blocks []byte) {
 	for ; len(dst) > 0; dst, blocks = dst[f.Weights:], blocks[f.Bytes:] {
 		for part := range f.Weights / contract.WeightBlock {
 			f.read(&g, blocks[:f.Bytes], part)
-			if !f.Packed.Float32Scales() && f.fits == nil {
+			if !f.Packed.Float32Scales() && !f.Packed.Brain() {
 				d := scalar.F16(g.d)
 				g.ds = [2]float32{d * float32(g.s[0]), d * float32(g.s[1])}
 			}
@@ -42,12 +43,12 @@ func (g *group) float32(dst []float32, zero uint8) {
 	}
 }
 
-// Pack writes the blocks of some rows into the blocks of a packed panel in format p, see PackedFor.
-// rows has one row of k/Weights blocks for each of the first lanes. The other lanes stay as they
-// are. A format with scales of float32 has its scales multiplied by scales, one for all rows or one
-// for each; none stand for 1.
-func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
-	parts, blocks := f.Weights/contract.WeightBlock, k/f.Weights
+// Pack writes the blocks of some rows into the blocks of a packed panel. rows has one row of
+// k/Weights blocks for each of the first lanes. The other lanes stay as they are. A format with
+// scales of float32 has its scales multiplied by scales, one for all rows or one for each; none
+// stand for 1.
+func (f *Format) Pack(panel, rows []byte, lanes, k int, scales []float32) {
+	p, parts, blocks := f.Packed, f.Weights/contract.WeightBlock, k/f.Weights
 	row := blocks * f.Bytes
 	var g group
 	w := newWriter(p, lanes)
@@ -74,14 +75,23 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, 
 // stays in L1.
 const packedAtOnce = 8
 
-// flush makes weights below 2^-126 zeros, of a brain format.
-func (g *group) flush() {
+// numberE2M1 makes numbers of values, and weights below 2^-126 zeros.
+func (g *group) numberE2M1() {
 	for i, q := range g.q {
-		if math.Abs(float64(g.ds[0])*float64(int(q)-ukernel.BrainZero)) < 0x1p-126 {
-			g.q[i] = ukernel.BrainZero
+		if math.Abs(float64(g.ds[0])*float64(int(q)-e2m1Zero)) < 0x1p-126 {
+			q = e2m1Zero
 		}
+		g.q[i] = e2m1Numbers[q]
 	}
 }
+
+// e2m1Numbers are the numbers of values, of 0 its first one.
+var e2m1Numbers = func() (numbers [32]uint8) {
+	for i, v := range slices.Backward(e2m1Values[:]) {
+		numbers[v] = uint8(i)
+	}
+	return numbers
+}()
 
 // Affine returns what weights d·(q-zero) are packed as, with q of some bits, zeros from least to
 // most, and d and zeros for each 16 inputs: half tells whether all d are binary16, and the same for

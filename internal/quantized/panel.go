@@ -115,10 +115,12 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	d, m := b.Scales(lane)
 	words := b.Words(lane)
 	number := func(step int) float32 { return float32(words[step%8] >> (step / 8 * 8) & 255) }
+	values, offset := b.Format.Values(), float32(b.Format.Offset())
 	switch {
 	case b.Format.Brain():
 		for step := range contract.WeightBlock {
-			dst[step*n] = float32((number(step) - ukernel.BrainZero) * d[step/16])
+			value := float32(values[words[step%8]>>(step/8*8)&15])
+			dst[step*n] = float32((value - offset) * d[step/16])
 		}
 	case b.Format.Float32Scales():
 		for step := range contract.WeightBlock {
@@ -164,7 +166,7 @@ func (w *writer) next(to []byte, block int) []byte {
 // put writes a lane. A format with minima takes what is made up for a zero as one.
 func (w *writer) put(g *group, zero uint8, lane int) {
 	if w.brain {
-		g.flush()
+		g.numberE2M1()
 	}
 	w.putNumbers(&g.q, lane)
 	if w.floats {

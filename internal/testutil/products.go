@@ -67,7 +67,7 @@ func GemmEvenOdd(w int, c []float32, ldc int, a []float32, rs, cs int, b []float
 
 // GemmTiles is Unit.GemmTiles, straight from its definition, for up to 64 lanes. Its sums begin
 // with +0 if they do not begin with c. It allocates nothing.
-func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, _ []byte) {
 	const segment = 32 // contract.BF16Segment
 	for i := range m {
 		sum := c[i*ldc:][:lanes]
@@ -104,7 +104,7 @@ func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m,
 		for i := range m {
 			var sums [64]float32
 			for half := range 2 {
-				GemmTiles(sums[:], 0, a[i*lda+x:], 0, b[(x+half*seg/2)*lanes:], lanes, 1, seg, true)
+				GemmTiles(sums[:], 0, a[i*lda+x:], 0, b[(x+half*seg/2)*lanes:], lanes, 1, seg, true, nil)
 			}
 			for lane, sum := range sums[:lanes] {
 				y := &c[i*ldc+lane]
@@ -192,7 +192,7 @@ func ScoreHalves(s []float32, a []uint16, lda int, first, other []uint32, scales
 		var sums [64]float32
 		for x := 0; x < k; x += seg {
 			for _, b := range [2][]uint32{first, other} {
-				GemmTiles(sums[:], 0, a[j*lda+x:], 0, b[x/2*w:], w, 1, seg, true)
+				GemmTiles(sums[:], 0, a[j*lda+x:], 0, b[x/2*w:], w, 1, seg, true, nil)
 			}
 		}
 		for lane := range max {

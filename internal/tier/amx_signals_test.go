@@ -20,6 +20,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // TestTilesKeepState: what interrupts a thread changes no tile: the signals of a profile at 1 kHz
@@ -150,7 +151,11 @@ type tileProduct = func(r testutil.Rand) func(p *kernelSet) []float32
 // tileProducts are products of all kernels that may use tiles, and others.
 func tileProducts() map[string]tileProduct {
 	products := map[string]tileProduct{
-		"Unit.GemmTiles":  unitProduct(1, func(p *kernelSet) unitKernel { return p.Unit.GemmTiles }),
+		"Unit.GemmTiles": unitProduct(1, func(p *kernelSet) unitKernel {
+			return func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+				p.Unit.GemmTiles(c, ldc, a, lda, b, lanes, m, k, load, view.BytesOf(b))
+			}
+		}),
 		"Unit.GemmHalves": unitProduct(2, func(p *kernelSet) unitKernel { return p.Unit.GemmHalves }),
 		"Unit.ScoreHalves": unitProduct(2, func(p *kernelSet) unitKernel {
 			return func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, _ int, load bool) {

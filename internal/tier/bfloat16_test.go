@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // A pairKind is a kernel for products in bfloat16.
@@ -128,11 +129,11 @@ func (c evenOddCase) tiles(mem *testutil.Arena, r *testutil.Rand) func(p *kernel
 		}
 	}
 	return func(p *kernelSet) {
-		product := p.Unit.GemmTiles
 		if c.kind == tileHalves {
-			product = p.Unit.GemmHalves
+			p.Unit.GemmHalves(out, ldc, a, lda, b, lanes, c.m, c.k, c.load)
+			return
 		}
-		product(out, ldc, a, lda, b, lanes, c.m, c.k, c.load)
+		p.Unit.GemmTiles(out, ldc, a, lda, b, lanes, c.m, c.k, c.load, view.BytesOf(b)[:c.k%3*len(b)])
 	}
 }
 
@@ -316,9 +317,9 @@ var evenOddMutants = []mutant{
 	}},
 	{"Unit.GemmTiles", "the last lanes are missing", func(p *kernelSet) {
 		product := p.Unit.GemmTiles
-		p.Unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+		p.Unit.GemmTiles = func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, next []byte) {
 			if lanes <= ukernel.PanelLanes {
-				product(c, ldc, a, lda, b, lanes, m, k, load)
+				product(c, ldc, a, lda, b, lanes, m, k, load, next)
 			}
 		}
 	}},

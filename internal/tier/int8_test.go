@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
@@ -28,7 +29,11 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - f.Offset())
+						number := int(words[step%8] >> (step / 8 * 8) & 255)
+						if values := f.Values(); values != nil {
+							number = int(values[number])
+						}
+						sums[step/16] += int(code) * (number - f.Offset())
 						totals[step/16] += int(code)
 					}
 					if f.Float32Scales() {
@@ -48,7 +53,13 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 						}
 						continue
 					}
-					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
+					d := float32(math.Float32frombits(row[8]) * dw)
+					if f.Brain() {
+						offsets := f.Offset() * (totals[0] + totals[1])
+						acc = scalar.FMA(float32(-offsets), d, scalar.FMA(float32(sum+offsets), d, acc))
+						continue
+					}
+					acc = scalar.FMA(float32(sum), d, acc)
 					if f.Offset() == 0 {
 						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
 					}
@@ -112,6 +123,9 @@ func int8Cases(f ukernel.PackedFormat) func(w int) []kernelCase {
 					list = append(list, int8Case{f, m, lanes, k, i % 3 * ukernel.RowWords, i % 2 * 5, i%7 < 3, codes(i) % codeKinds, testutil.KindOf(i)})
 				}
 			}
+		}
+		for i, m := range []int{16, 35} { // tiles take the blocks of 768 inputs at once, at most
+			list = append(list, int8Case{f, m, ukernel.PanelLanes, ints.RoundUp(1600, f.HeadSteps()), ukernel.RowWords, 5 * i, i > 0, anyCodes, testutil.KindOf(i)})
 		}
 		return list
 	}

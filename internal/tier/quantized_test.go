@@ -39,7 +39,7 @@ func referenceWiden(f ukernel.PackedFormat) blockWiden {
 					number := float32(words[step%8] >> (step / 8 * 8) & 255)
 					dst[(x+step)*lanes+lane] = scalar.FMA(number, d[step/16], m[step/16])
 					if f.Brain() {
-						dst[(x+step)*lanes+lane] = float32((number - 16) * d[step/16])
+						dst[(x+step)*lanes+lane] = float32((float32(f.Values()[int(number)]) - 16) * d[step/16])
 					}
 				}
 			}
@@ -158,8 +158,8 @@ func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 	}
 }
 
-// randomBlocks returns a packed panel of random numbers. Its scales and minima are any
-// binary16 if the values are not finite, else below 2.
+// randomBlocks returns a packed panel of random numbers, of brain formats without -0. Its scales
+// and minima are any binary16 if the values are not finite, else below 2.
 func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat, values testutil.Kind, lanes, k int) []byte {
 	panel := testutil.Slice[byte](mem, "b", f.PanelBytes(lanes, k))
 	for i := range panel {
@@ -171,6 +171,15 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 				binary.LittleEndian.PutUint32(block.Data[4*i:], math.Float32bits(float32Scale(r, values)))
 			}
 			return
+		}
+		for i, x := range block.Data {
+			if f.Brain() && x&15 == 8 {
+				x ^= 8
+			}
+			if f.Brain() && x>>4 == 8 {
+				x ^= 8 << 4
+			}
+			block.Data[i] = x
 		}
 		for i := range f.Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
@@ -255,9 +264,9 @@ func (c blockWidenCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(
 }
 
 var blockMutants = []mutant{
-	{"Weights.Blocks.U5x16BF16.Widen", "the least scale is 0", func(p *kernelSet) {
-		widen, size := p.Weights.Blocks[ukernel.U5x16BF16].Widen, ukernel.U5x16BF16.BlockBytes
-		p.Weights.Blocks[ukernel.U5x16BF16].Widen = func(dst []float32, b []byte, lanes, k int) {
+	{"Weights.Blocks.E2M1.Widen", "the least scale is 0", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.E2M1].Widen, ukernel.E2M1.BlockBytes
+		p.Weights.Blocks[ukernel.E2M1].Widen = func(dst []float32, b []byte, lanes, k int) {
 			b = bytes.Clone(b)
 			for block := b; len(block) > 0; block = block[size(lanes):] {
 				for i := range lanes {

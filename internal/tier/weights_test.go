@@ -146,11 +146,12 @@ func (c weightCase) half(r *testutil.Rand) uint16 {
 // An addBiasCase is a call of AddBias.
 type addBiasCase struct {
 	m, lanes, gap int
+	inPlace       bool
 	values        testutil.Kind
 }
 
 func (c addBiasCase) String() string {
-	return fmt.Sprintf("m=%d lanes=%d ldc=lanes+%d of %v", c.m, c.lanes, c.gap, c.values)
+	return fmt.Sprintf("m=%d lanes=%d ldd=lanes+%d inPlace=%v of %v", c.m, c.lanes, c.gap, c.inPlace, c.values)
 }
 
 func addBiasCases(int) (list []kernelCase) {
@@ -158,7 +159,7 @@ func addBiasCases(int) (list []kernelCase) {
 		for _, gap := range []int{0, 5} {
 			for lanes := 0; lanes <= 64; lanes += ukernel.PanelStep {
 				for m := range 6 {
-					list = append(list, addBiasCase{m, lanes, gap, v})
+					list = append(list, addBiasCase{m, lanes, gap, false, v}, addBiasCase{m, lanes, gap, true, v})
 				}
 			}
 		}
@@ -167,16 +168,21 @@ func addBiasCases(int) (list []kernelCase) {
 }
 
 func (c addBiasCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	ldc := c.lanes + c.gap
-	out := a.Matrix("c", c.m, c.lanes, ldc, testutil.Canary)
+	ldd := c.lanes + c.gap
+	out := a.Matrix("dst", c.m, c.lanes, ldd, testutil.Canary)
+	from, ldc := out, ldd
+	if !c.inPlace {
+		ldc = c.lanes + 2
+		from = a.Matrix("c", c.m, c.lanes, ldc, testutil.Canary)
+	}
 	if c.lanes > 0 {
-		c.values.Fill(r, out, c.m, c.lanes, ldc)
+		c.values.Fill(r, from, c.m, c.lanes, ldc)
 	}
 	bias := a.Vector("bias", c.lanes, 0)
 	c.values.Fill(r, bias, 1, c.lanes, c.lanes)
 	a.Slots[0].Exact = true
 	return func(p *kernelSet) {
-		p.Weights.AddBias(out, ldc, c.m, bias)
+		p.Weights.AddBias(out, ldd, from, ldc, c.m, bias)
 	}
 }
 
@@ -260,10 +266,10 @@ var weightMutants = []mutant{
 		}
 	}},
 	{"Weights.AddBias", "a NaN keeps its bits", func(p *kernelSet) {
-		p.Weights.AddBias = func(c []float32, ldc, m int, bias []float32) {
+		p.Weights.AddBias = func(dst []float32, ldd int, c []float32, ldc, m int, bias []float32) {
 			for i := range m {
 				for x, y := range bias {
-					c[i*ldc+x] += y
+					dst[i*ldd+x] = c[i*ldc+x] + y
 				}
 			}
 		}
@@ -290,11 +296,11 @@ var weightMutants = []mutant{
 	}},
 	{"Weights.AddBias", "-0 becomes +0", func(p *kernelSet) {
 		addBias := p.Weights.AddBias
-		p.Weights.AddBias = func(c []float32, ldc, m int, bias []float32) {
-			addBias(c, ldc, m, bias)
+		p.Weights.AddBias = func(dst []float32, ldd int, c []float32, ldc, m int, bias []float32) {
+			addBias(dst, ldd, c, ldc, m, bias)
 			for i := range m {
 				for x := range bias {
-					c[i*ldc+x] += 0
+					dst[i*ldd+x] += 0
 				}
 			}
 		}
@@ -320,7 +326,7 @@ func benchWeights() (list []benchmark) {
 			p.Weights.GemmBF16(c, ukernel.PanelLanes, a, k, 1, half, ukernel.PanelLanes, m, k, false, nil)
 		})
 		list = append(list, benchmark{"Weights.AddBias", fmt.Sprintf("m=%d", m), 0, float64(m * ukernel.PanelLanes), func(p *kernelSet) {
-			p.Weights.AddBias(c, ukernel.PanelLanes, m, bias)
+			p.Weights.AddBias(c, ukernel.PanelLanes, c, ukernel.PanelLanes, m, bias)
 		}})
 	}
 	return list

@@ -29,24 +29,23 @@ type PackedFormat int
 //
 //	S8, S4      d [lanes]                                 a weight is d·(q-offset)
 //	U4          d, m [lanes]                              d·q + m
+//	E2M1        d [lanes] bfloat16                        d·(value-offset)
 //	S6x16       d [lanes], s [lanes][2] int8              (d·s)·(q-offset), s by halves
 //	U4x16, ...  d, m [lanes], s, t [lanes][2] int8        (d·s)·q - m·t
 //	U4x32, ...  d, m [lanes], s, t [lanes] int8           the same, for all steps
 //
-// S6x16, U4x32 and U5x32 are segmented.
+// S6x16, U4x32 and U5x32 are segmented. The numbers of E2M1 stand for values, see Values; its d are
+// powers of two, NaN or 0.
 const (
 	S8 PackedFormat = iota
 	S4
 	U4
+	E2M1
 	U4x32
 	U4x16
 	U5x32
 	U5x16
 	S6x16
-
-	// U5x16BF16 has powers of two as bfloat16, NaN or 0. m·t is the 16-fold of d·s: a weight is
-	// (d·s)·(q-16), which may be within float32 where m·t is not.
-	U5x16BF16
 
 	// S5x16F32 has scales of float32 and no integers: d [2][lanes], by halves of the steps. A d is
 	// 0, from 2^-100 to 2^100 in magnitude, or NaN. A weight is d·(q-offset), rounded once.
@@ -64,17 +63,17 @@ var packedFormats = [PackedFormats]struct {
 	integers     int // for a scale and a block; scales of float32 count as such
 	segmented    bool
 }{
-	S8:        {"S8", 8, 128, 0, false},
-	S4:        {"S4", 4, 8, 0, false},
-	U4:        {"U4", 4, 0, 0, false},
-	U4x32:     {"U4x32", 4, 0, 1, true},
-	U4x16:     {"U4x16", 4, 0, 2, false},
-	U5x32:     {"U5x32", 5, 0, 1, true},
-	U5x16:     {"U5x16", 5, 0, 2, false},
-	S6x16:     {"S6x16", 6, 32, 2, true},
-	U5x16BF16: {"U5x16BF16", 5, 0, 2, false},
-	S5x16F32:  {"S5x16F32", 5, 16, 2, false},
-	S8x16F32:  {"S8x16F32", 8, 128, 2, false},
+	S8:       {"S8", 8, 128, 0, false},
+	S4:       {"S4", 4, 8, 0, false},
+	U4:       {"U4", 4, 0, 0, false},
+	E2M1:     {"E2M1", 4, 16, 0, false},
+	U4x32:    {"U4x32", 4, 0, 1, true},
+	U4x16:    {"U4x16", 4, 0, 2, false},
+	U5x32:    {"U5x32", 5, 0, 1, true},
+	U5x16:    {"U5x16", 5, 0, 2, false},
+	S6x16:    {"S6x16", 6, 32, 2, true},
+	S5x16F32: {"S5x16F32", 5, 16, 2, false},
+	S8x16F32: {"S8x16F32", 8, 128, 2, false},
 }
 
 func (f PackedFormat) String() string { return packedFormats[f].name }
@@ -82,8 +81,18 @@ func (f PackedFormat) String() string { return packedFormats[f].name }
 // Bits is the size of a number. So many words has a lane in a block.
 func (f PackedFormat) Bits() int { return packedFormats[f].bits }
 
-// BrainZero is the number of 0 in brain formats.
-const BrainZero = 16
+// Values are what the numbers of a format stand for, or nil if they stand for themselves.
+func (f PackedFormat) Values() *[16]uint8 {
+	if f == E2M1 {
+		return &e2m1Values
+	}
+	return nil
+}
+
+// e2m1Values are the values of OCP's E2M1, doubled, plus 16: 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and the
+// same negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
+// version 1.0). Panels have no -0.
+var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
 
 // Positions is how many numbers a word has, if it has steps that are Bits apart.
 func (f PackedFormat) Positions() int { return 32 / f.Bits() }
@@ -100,14 +109,15 @@ func (f PackedFormat) Integers() int { return packedFormats[f].integers }
 // Segmented formats have scales and minima for InputSegment steps.
 func (f PackedFormat) Segmented() bool { return packedFormats[f].segmented }
 
-// Brain formats have bfloat16 in the place of binary16.
-func (f PackedFormat) Brain() bool { return f == U5x16BF16 }
+// Brain formats have bfloat16 in the place of binary16. offset·d may be infinite where weights are
+// not. So a weight is the difference of a value and the offset, times d.
+func (f PackedFormat) Brain() bool { return f == E2M1 }
 
 // Float32Scales tells whether scales are float32, one for each half of the steps.
 func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 || f == S8x16F32 }
 
 // Unpacks tells whether BlockKernels.Unpack takes the format.
-func (f PackedFormat) Unpacks() bool { return f.Grouped() && !f.Brain() }
+func (f PackedFormat) Unpacks() bool { return f.Grouped() }
 
 // Halves is the number of binary16 or bfloat16 of a lane: the scale, and the minimum.
 func (f PackedFormat) Halves() int {

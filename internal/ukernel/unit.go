@@ -8,8 +8,9 @@ package ukernel
 type Unit struct {
 	// GemmTiles is Products.GemmEvenOdd with an A of bfloat16, whose rows lie lda numbers apart,
 	// and a B of k/2 rows of pairs, as WeightKernels.GemmPairs takes them, of any number of lanes
-	// that is a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0.
-	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool)
+	// that is a multiple of PanelStep, without gaps. k is a multiple of BF16Segment and not 0. The
+	// kernel may prefetch next.
+	GemmTiles func(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, next []byte)
 
 	// GemmHalves is GemmTiles with a B of k rows of pairs, whose factors are sums of two numbers:
 	// BF16Segment/2 rows have the first numbers of a segment, and as many after them the others.

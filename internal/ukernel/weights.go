@@ -37,13 +37,13 @@ type WeightKernels struct {
 	// q[15] and of q[16] to q[31] as two int16.
 	Quantize func(dst []uint32, src []float32)
 
-	// AddBias is the epilogue of m rows of a product, in place:
+	// AddBias is the epilogue of m rows of a product:
 	//
-	//	c[i·ldc+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
+	//	dst[i·ldd+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
 	//
 	// and the NaN 0x7fc00000, to the bit, where that is a NaN. len(bias) is a
-	// multiple of PanelStep.
-	AddBias func(c []float32, ldc, m int, bias []float32)
+	// multiple of PanelStep. dst may be c, with ldd = ldc.
+	AddBias func(dst []float32, ldd int, c []float32, ldc, m int, bias []float32)
 
 	// Pack transposes n rows of d weights into lanes of a panel. Their bits do not change:
 	//
@@ -68,8 +68,9 @@ type BlockKernels struct {
 	//
 	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and
 	// s the second number after the codes of x. The sum of integers is exact, the product d·dw is
-	// rounded. In a grouped format each group of 16 inputs has integers, u for the scale and t for
-	// the minimum, and a block adds
+	// rounded. Brain formats add what makes up for the offset, which is no part of their sum of
+	// products then, by an fma of its own. In a grouped format each group of 16 inputs has
+	// integers, u for the scale and t for the minimum, and a block adds
 	//
 	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
 	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima

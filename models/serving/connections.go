@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -69,6 +71,20 @@ func (c *connections) wants(x *connection) {
 	c.change.Broadcast()
 }
 
+// written waits until all answers are written, or ctx ends.
+func (c *connections) written(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.change.Broadcast()
+	})()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ctx.Err() == nil && slices.Contains(slices.Collect(maps.Values(c.open)), 0) {
+		c.change.Wait()
+	}
+}
+
 // Close implements [net.Listener].
 func (c *connections) Close() error {
 	c.mu.Lock()
@@ -92,10 +108,23 @@ type connectionKey struct{}
 
 // withConnection is ConnContext of a server.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, under(c))
+}
+
+// under returns the connection under TLS.
+func under(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+		return t.NetConn()
 	}
-	return context.WithValue(ctx, connectionKey{}, c)
+	return c
+}
+
+// noteIdle is ConnState of a server. A connection lacks a request again when the answer is written,
+// which is after its handler has returned.
+func noteIdle(c net.Conn, state http.ConnState) {
+	if x, ok := under(c).(*connection); ok && state == http.StateIdle {
+		x.answered()
+	}
 }
 
 // noting returns a handler that notes which connections have whole requests.
@@ -107,7 +136,6 @@ func noting(next http.Handler) http.Handler {
 			} else {
 				r.Body = b
 			}
-			defer x.answered()
 		}
 		next.ServeHTTP(w, r)
 	})

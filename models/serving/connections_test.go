@@ -1,12 +1,15 @@
 package serving
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // As many slow connections as there may be do not keep others from being answered, nor end those
@@ -18,7 +21,7 @@ func TestSlowConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	s := &http.Server{ConnContext: withConnection, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &http.Server{ConnContext: withConnection, ConnState: noteIdle, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -77,7 +80,7 @@ func TestBusyConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, goOn := make(chan string, 3), make(chan struct{})
-	s := &http.Server{ConnContext: withConnection, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &http.Server{ConnContext: withConnection, ConnState: noteIdle, Handler: noting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun <- r.URL.Path
 		<-goOn
 	}))}
@@ -103,4 +106,59 @@ func TestBusyConnections(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// pipes is a listener of connections in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// A connection does not end for another one while its answer is being written, and the server waits
+// for that.
+func TestUnreadAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make(pipes)
+		s := &http.Server{ConnContext: withConnection, ConnState: noteIdle, Handler: noting(http.NotFoundHandler())}
+		open := limitConnections(l, 1)
+		go s.Serve(open)
+		defer s.Close()
+		var clients []net.Conn
+		for range 2 {
+			client, server := net.Pipe()
+			defer client.Close()
+			l <- server
+			clients = append(clients, client)
+			if len(clients) == 1 {
+				io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			}
+			synctest.Wait() // the handler has returned, and then the second connection waits
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		unread, all := make(chan bool), make(chan bool)
+		go func() { open.written(ctx); close(unread) }()
+		go func() { open.written(t.Context()); close(all) }()
+		synctest.Wait()
+		cancel()
+		<-unread
+		select {
+		case <-all:
+			t.Error("an answer that is not read is written")
+		default:
+		}
+		if _, err := http.ReadResponse(bufio.NewReader(clients[0]), nil); err != nil {
+			t.Error(err)
+		}
+		<-all
+		io.WriteString(clients[1], "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if _, err := http.ReadResponse(bufio.NewReader(clients[1]), nil); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -24,7 +24,8 @@ type Web struct {
 	Shutdown    time.Duration
 	LogJSON     bool
 
-	tls string // what begins the names of the flags of TLS
+	tls  string       // what begins the names of the flags of TLS
+	open *connections // of Listen
 }
 
 // Flags defines the flags that set w and the limits of s that concern no models. tls begins the
@@ -93,7 +94,8 @@ func (w *Web) Listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l = limitConnections(l, w.Connections)
+	w.open = limitConnections(l, w.Connections)
+	l = w.open
 	if w.Cert == "" {
 		return l, nil
 	}
@@ -110,7 +112,7 @@ func (w *Web) Listen() (net.Listener, error) {
 // error of l.
 func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
 	s := &http.Server{
-		Handler: noting(handler), ConnContext: withConnection, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler: noting(handler), ConnContext: withConnection, ConnState: noteIdle, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	scheme := "http"
@@ -131,15 +133,23 @@ func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server,
 	defer cancel()
 	if late := handler.Close(limit); late != nil {
 		log.Warn("requests were given up", "error", late)
+	} else if w.open != nil {
+		written, cancel := context.WithTimeout(context.Background(), writeTime)
+		defer cancel()
+		w.open.written(written)
 	}
 	// What has its answer is written; a client that does not read it is left.
-	written, cancel := context.WithTimeout(context.Background(), time.Second)
+	others, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if late := s.Shutdown(written); late != nil {
+	if late := s.Shutdown(others); late != nil {
 		s.Close()
 	}
 	return err
 }
+
+// writeTime is how long the ends of answers may take that are not written yet. On a busy machine
+// the server itself takes some of it.
+const writeTime = 10 * time.Second
 
 // hosts reads the values of -host.
 func hosts(s *server.Settings) func(string) error {

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"math"
 	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
@@ -265,6 +266,14 @@ func (e *exec) elementwiseOne(op string, args []machine.Operand, m masked, broad
 			machine.Failf("%v: no such rounding", e.in)
 		}
 		return apply(func(x *expr.Node) *expr.Node { return g.Unary(expr.FRound, 32, x) })
+	case "VREDUCEPS":
+		if args[0].Imm != 0 {
+			machine.Failf("%v: no such rounding", e.in)
+		}
+		return apply(func(x *expr.Node) *expr.Node {
+			infinite := g.FEq(g.FAbs(x), g.Float(float32(math.Inf(1))))
+			return g.Select(infinite, g.Float(0), g.FSub(x, g.Unary(expr.FRound, 32, x)))
+		})
 	case "VPSLLD", "VPSRLD", "VPSRAD":
 		by := e.shiftBy(args[0])
 		f := map[string]func(*expr.Node, int) *expr.Node{"VPSLLD": g.ShlBy, "VPSRLD": g.ShrBy, "VPSRAD": g.SarBy}[op]

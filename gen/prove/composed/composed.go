@@ -262,7 +262,7 @@ func TileBF16(c []float32, a, b []uint32) {
 }
 
 // GemmTiles is Unit.GemmTiles. Its sums begin with +0 if they do not begin with c.
-func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool) {
+func GemmTiles(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m, k int, load bool, _ []byte) {
 	rows, columns := make([]float32, m*k), make([]float32, k*lanes)
 	for i := range m {
 		for x := range k {
@@ -291,7 +291,7 @@ func GemmHalves(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes, m,
 		for half := range 2 {
 			first := (x + 16*half) * lanes
 			if m > 0 {
-				GemmTiles(sums, lanes, a[x:], lda, b[first:first+16*lanes], lanes, m, 32, true)
+				GemmTiles(sums, lanes, a[x:], lda, b[first:first+16*lanes], lanes, m, 32, true, nil)
 			}
 		}
 		for i := range m {
@@ -337,8 +337,8 @@ func ScoreHalves(s []float32, a []uint16, lda int, first, other []uint32, scales
 	w := len(max)
 	sums := make([]float32, m*w)
 	for x := 0; x < k; x += 32 {
-		GemmTiles(sums, w, a[x:], lda, first[x/2*w:(x+32)/2*w], w, m, 32, true)
-		GemmTiles(sums, w, a[x:], lda, other[x/2*w:(x+32)/2*w], w, m, 32, true)
+		GemmTiles(sums, w, a[x:], lda, first[x/2*w:(x+32)/2*w], w, m, 32, true, nil)
+		GemmTiles(sums, w, a[x:], lda, other[x/2*w:(x+32)/2*w], w, m, 32, true, nil)
 	}
 	for i := range sums {
 		y, lane, scale := &s[i], i%w, scales[i/w*lsc]

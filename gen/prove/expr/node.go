@@ -385,15 +385,15 @@ func (n *Node) bounds() (lo, hi int64) {
 		return n.Args[0].lo, n.Args[0].hi
 	case Concat:
 		top := n.Args[len(n.Args)-1]
-		if !top.IsConst() || top.Val != 0 {
+		if !top.IsConst() {
 			return lo, hi
 		}
 		rest := n.Width - top.Width
-		hi = int64(mask(rest))
+		lo = top.Signed() << rest
 		if len(n.Args) == 2 && n.Args[0].lo >= 0 {
-			return n.Args[0].lo, n.Args[0].hi
+			return lo + n.Args[0].lo, lo + n.Args[0].hi
 		}
-		return 0, hi
+		return lo, lo + int64(mask(rest))
 	case UMax:
 		if n.Args[0].lo >= 0 && n.Args[1].lo >= 0 {
 			return 0, max(n.Args[0].hi, n.Args[1].hi)

@@ -331,7 +331,8 @@ func panelGemm(steps []int, perRow int, quick bool) (list []Case) {
 func addBias(k *Kernel, quick bool) (list []Case) {
 	for i := range 8 {
 		w := 16 * (1 + i%4)
-		list = append(list, Case{"c": out(span(i, w+i%3, w)), "ldc": w + i%3, "m": i, "bias": in(w)})
+		ldd, ldc := w+i%3, w+i%2
+		list = append(list, Case{"dst": out(span(i, ldd, w)), "ldd": ldd, "c": in(span(i, ldc, w)), "ldc": ldc, "m": i, "bias": in(w)})
 	}
 	return list
 }
@@ -361,7 +362,7 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 type blockSize struct{ steps, head, block int }
 
 var blockSizes = map[string]blockSize{
-	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "U5x16BF16": {32, 4, 24},
+	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "E2M1": {32, 2, 16},
 	"U4x32": {128, 4, 18}, "U5x32": {128, 4, 22}, "S6x16": {128, 2, 26}, "S5x16F32": {32, 0, 28}, "S8x16F32": {32, 0, 40},
 }
 
@@ -396,10 +397,24 @@ func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
 	return list
 }
 
-// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100.
+// panelOf is a panel of so many lanes with n steps. Scales of float32 are from 2^-100 to 2^100, and
+// no number of E2M1 is -0.
 func panelOf(k *Kernel, lanes, n int) Buffer {
 	size := lanes * blockSizes[k.Index].bytes(32)
 	b := in(lanes * blockSizes[k.Index].bytes(n))
+	if k.Index == "E2M1" {
+		b.Make = func(g *expr.Graph, i int) *expr.Node {
+			x := g.Sym(8, fmt.Sprintf("b[%d]", i))
+			if i%size < 2*lanes {
+				return x
+			}
+			half := func(at int) *expr.Node {
+				low, sign := g.Extract(x, at, 3), g.Extract(x, at+3, 1)
+				return g.Concat(low, g.And(sign, g.Not(g.Eq(low, g.Const(3, 0)))))
+			}
+			return g.Concat(half(0), half(4))
+		}
+	}
 	if strings.HasSuffix(k.Index, "F32") {
 		b.Make = func(g *expr.Graph, i int) *expr.Node {
 			if at := i % size; at < 8*lanes {
@@ -609,8 +624,12 @@ func tileGemm(numbers int) func(k *Kernel, quick bool) []Case {
 		add := func(m, n, lanes int) {
 			i := len(list)
 			lda, ldc := n+i%3, lanes+i%2
-			list = append(list, Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2 * numbers), "lanes": lanes,
-				"m": m, "k": n, "load": i%2 == 0})
+			c := Case{"c": out(span(m, ldc, lanes)), "ldc": ldc, "a": in(span(m, lda, n)), "lda": lda, "b": in(lanes * n / 2 * numbers), "lanes": lanes,
+				"m": m, "k": n, "load": i%2 == 0}
+			if numbers == 1 {
+				c["next"] = Buffer{Len: 1000 * (i % 3), Absent: true}
+			}
+			list = append(list, c)
 		}
 		add(33, 64, 48)
 		if quick {

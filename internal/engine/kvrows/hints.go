@@ -149,14 +149,26 @@ func HalfType(t *tier.Tier, x *view.Tensor) view.DType {
 
 // following returns the memory from row lo+n of x on if rows are as many bytes apart as they have:
 // what is needed soon while copies of n rows from row lo on are used, or of several runs of which
-// these are the last. It holds n rows or more, or it is empty.
+// these are the last. It holds n rows or more, perhaps of the next page, or it is empty.
 func following(x *view.Tensor, h lanes.Head, lo, n int) []byte {
 	all, bytes := x.Bytes(), x.DType().Bytes
-	at := bytes(x.Index(h.Batch, h.Head, lo) + n*x.Stride(2))
-	if x.Stride(2) != x.Dim(3) || x.Run(lo, 2*n) < 2*n || at+bytes(n*x.Dim(3)) > len(all) {
+	at := x.Index(h.Batch, h.Head, lo) + n*x.Stride(2)
+	if x.IsPaged() {
+		at = placeOf(x, h, lo+n, n)
+	}
+	if x.Stride(2) != x.Dim(3) || at < 0 || bytes(at+n*x.Dim(3)) > len(all) {
 		return nil
 	}
-	return all[at:]
+	return all[bytes(at):]
+}
+
+// placeOf returns where n rows of x, which is paged, lie from row lo on. It is negative if they are
+// not all there, on one page.
+func placeOf(x *view.Tensor, h lanes.Head, lo, n int) int {
+	if lo+n > x.Length(h.Batch) || x.Run(lo, n) < n {
+		return -1
+	}
+	return x.Index(h.Batch, h.Head, lo)
 }
 
 // copyHalves writes n rows of 8 bits from row lo on to dst as 16 bits. They are a Run. It returns
@@ -170,17 +182,33 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	}
 	at := x.Index(h.Batch, h.Head, lo)
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-	src, rows := x.Bytes()[at:end], n
-	if x.Stride(2) == d {
+	src, lds, rows := x.Bytes()[at:end], x.Stride(2), n
+	if lds == d {
 		rows, d = 1, n*d
+		if x.IsPaged() {
+			lds = aheadOf(x, h, lo, n, at)
+		}
 	}
 	if d < ukernel.HalvesColumns { // too few: a copy of them is long enough
 		more := view.BytesOf(r.narrow[len(r.narrow)-ukernel.HalvesColumns:])
 		copy(more, src)
 		src, d = more, ukernel.HalvesColumns
 	}
-	convert(dst, d, src, x.Stride(2), rows, d)
+	convert(dst, d, src, lds, rows, d)
 	return following(x, h, lo, n)
+}
+
+// halvesAhead is how many rows ahead kernels for rows of 8 bits prefetch, as if rows went on at
+// equal distances.
+const halvesAhead = 64
+
+// aheadOf returns the distance of rows of x, which is paged, with which such kernels prefetch n
+// rows that lie so far after row lo, whose place is at. If these are on several pages it is 0.
+func aheadOf(x *view.Tensor, h lanes.Head, lo, n, at int) int {
+	if next := placeOf(x, h, lo+halvesAhead, n); next >= 0 {
+		return (next - at) / halvesAhead
+	}
+	return 0
 }
 
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where

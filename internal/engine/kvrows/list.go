@@ -62,7 +62,7 @@ type places struct {
 	head   lanes.Head
 	keys   mask.Span
 	off    [blockKeys + ahead]int // in bytes
-	scales [blockKeys + ahead]int // in elements, if there are scales
+	scales [blockKeys + ahead]int // in bytes, if there are scales
 }
 
 // ahead is how many rows before its use a kernel that takes rows by offsets prefetches a row.
@@ -172,15 +172,21 @@ func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, 
 func (r *Reader) copyListed(n int) {
 	l, x := &r.list, r.x
 	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
-	off, next, scales := r.offsets(l.head, l.keys.Hi, n, n)
-	for i, step := 0, max(1, callBytes/size); i < n; i += step {
-		end := min(i+step, n)
-		r.tier.Convert().Gather(view.BytesOf(l.memory)[(at+i)*size:], x.Bytes(), off[i:end], size, next[i:end])
-	}
+	off, next, scales, soon := r.offsets(l.head, l.keys.Hi, n, n)
+	r.gather(view.BytesOf(l.memory)[at*size:], x.Bytes(), off, next, size)
 	if x.Scales() != nil {
-		copyScales(l.scales[at*x.Scales().Dim(3):], x, scales)
+		r.copyScales(l.scales[at*x.Scales().Dim(3):], scales, soon)
 	}
 	l.keys.Hi += n
+}
+
+// gather copies rows of size bytes that begin at off to dst. Those that begin at next are
+// prefetched.
+func (r *Reader) gather(dst, src []byte, off, next []int, size int) {
+	for i, step := 0, max(1, callBytes/size); i < len(off); i += step {
+		end := min(i+step, len(off))
+		r.tier.Convert().Gather(dst[i*size:], src, off[i:end], size, next[i:end])
+	}
 }
 
 // Anywhere returns where n rows from key lo on begin, in bytes from the start of the tensor's
@@ -189,7 +195,7 @@ func (r *Reader) Anywhere(h lanes.Head, lo, n int) (off, next []int) {
 	if r.inPlace(h, lo, n) > 0 {
 		return nil, nil
 	}
-	off, next, _ = r.offsets(h, lo, n, ahead)
+	off, next, _, _ = r.offsets(h, lo, n, ahead)
 	return off, next
 }
 
@@ -202,29 +208,27 @@ func (r *Reader) Share(with *Reader) {
 }
 
 // offsets returns where n rows from key lo on begin, in bytes, and n rows that lie so far ahead of
-// them: at the end of a list, some of the last rows once more. It also returns where the n rows of
-// scales begin, if there are some.
-func (r *Reader) offsets(h lanes.Head, lo, n, ahead int) (off, next, scales []int) {
+// them: at the end of a list, some of the last rows once more. It also returns where their rows of
+// scales begin, if there are some, and those of the rows ahead.
+func (r *Reader) offsets(h lanes.Head, lo, n, ahead int) (off, next, scales, soon []int) {
 	p, all := r.list.shared, len(r.list.places.off)
 	known := h == p.head && lo >= p.keys.Lo && lo+n <= p.keys.Hi
 	if !known || lo+n+ahead > p.keys.Hi && p.keys.Len() == all && lo > p.keys.Lo {
 		found := len(r.list.find(p.off[:all], r.x, h, lo, unitOf(r.x.DType())))
 		if s := r.x.ScaleRows(); s.IsSet() {
-			r.list.find(p.scales[:found], &s, h, lo, elements)
+			r.list.find(p.scales[:found], &s, h, lo, unitOf(view.Float32))
 		}
 		p.head, p.keys = h, mask.Span{Lo: lo, Hi: lo + found}
 	}
 	lo -= p.keys.Lo
-	off = p.off[lo:p.keys.Len()]
-	return off[:n], off[min(ahead, len(off)-n):][:n], p.scales[lo:][:n]
+	off, scales = p.off[lo:p.keys.Len()], p.scales[lo:p.keys.Len()]
+	ahead = min(ahead, len(off)-n)
+	return off[:n], off[ahead:][:n], scales[:n], scales[ahead:][:n]
 }
 
 // A unit is what offsets of elements count in: share elements take each bytes. No product is larger
 // than its result, so that 32 bits hold it.
 type unit struct{ share, each int }
-
-// elements are a unit, too.
-var elements = unit{1, 1}
 
 func unitOf(t view.DType) unit { return unit{t.PerByte(), t.Bytes(t.PerByte())} }
 
@@ -236,20 +240,16 @@ func (u unit) of(n int) int {
 	return n * u.each
 }
 
-// copyScales writes the rows of scales of x that begin at such elements to dst.
-func copyScales(dst []float32, x *view.Tensor, off []int) {
-	all, groups := x.Scales().F32(), x.Scales().Dim(3)
-	if groups == 1 {
-		for i, at := range off {
-			dst[i] = all[at]
-		}
+// copyScales writes the rows of scales that begin at off to dst. If a row has several, those that
+// begin at soon are prefetched: for one that takes longer.
+func (r *Reader) copyScales(dst []float32, off, soon []int) {
+	all, groups := r.x.Scales().F32(), r.x.Scales().Dim(3)
+	if groups > 1 {
+		r.gather(view.BytesOf(dst), view.BytesOf(all), off, soon, 4*groups)
 		return
 	}
-	for _, at := range off {
-		for i := range groups { // too few for a copy
-			dst[i] = all[at+i]
-		}
-		dst = dst[groups:]
+	for i, at := range off {
+		dst[i] = all[at/4]
 	}
 }
 

@@ -205,8 +205,8 @@ func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32
 	r.cached.forget()
 	groups := r.x.Scales().Dim(3)
 	scales := r.memory[:groups*n]
-	_, _, off := r.offsets(h, lo, n, ahead)
-	copyScales(scales, r.x, off)
+	_, _, off, soon := r.offsets(h, lo, n, ahead)
+	r.copyScales(scales, off, soon)
 	if byGroup && groups > 1 {
 		columns := r.memory[groups*n:][:groups*n]
 		transpose(columns, n, scales, groups, groups, n)

@@ -92,6 +92,43 @@ func TestPrefetchHints(t *testing.T) {
 	}
 }
 
+// TestHintsOfCopies: while copies of rows are used, rows of the next page are prefetched, and where
+// rows do not go on nothing is.
+func TestHintsOfCopies(t *testing.T) {
+	const d, heads, none = 32, 2, -1
+	for _, test := range []struct{ size, lo, n, next, ahead int }{
+		{32, 0, 32, 32, 64},
+		{32, 128, 32, none, none}, // the last page has less
+		{64, 32, 32, 64, 96},
+		{64, 32, 16, 48, 96},
+		{24, 16, 8, 24, 80},
+		{24, 0, 16, none, none}, // rows 16 and 64 are near the ends of their pages
+		{192, 0, 32, 32, 64},
+	} {
+		table := view.PageTable{Lengths: []int{188}, Pages: [][]int32{make([]int32, 192/test.size)}}
+		for i := range table.Pages[0] {
+			table.Pages[0][i] = int32(len(table.Pages[0]) - 1 - i)
+		}
+		memory := make([]byte, heads*192*d)
+		x := view.FromBytes(ukernel.Float8E4M3, memory, [4]int{192 / test.size, heads, test.size, d}, [3]int{heads * test.size * d, test.size * d, d}).Paged(&table)
+		h := lanes.Head{Head: 1}
+		place, at := len(memory), x.Index(0, 1, test.lo)
+		if test.next != none {
+			place = x.Index(0, 1, test.next)
+		}
+		if got := len(memory) - len(following(&x, h, test.lo, test.n)); got != place {
+			t.Errorf("%+v: what follows is at %d, want %d", test, got, place)
+		}
+		ahead := 0
+		if test.ahead != none {
+			ahead = x.Index(0, 1, test.ahead) - at
+		}
+		if got := halvesAhead * aheadOf(&x, h, test.lo, test.n, at); got != ahead {
+			t.Errorf("%+v: %d bytes ahead, want %d", test, got, ahead)
+		}
+	}
+}
+
 // TestRowsOf8Bits: rows of 8 bits have the same numbers in 16 bits, also where they are fewer than
 // a kernel takes, with gaps and without.
 func TestRowsOf8Bits(t *testing.T) {

@@ -72,6 +72,10 @@ const (
 	// in L2 beside a block of K, V and S.
 	taskFloats = 128 << 10
 
+	// convertingFloats is taskFloats for such tiles. An L2 beside a unit for tiles has 2 MiB, and
+	// queries take half the size.
+	convertingFloats = 256 << 10
+
 	// tasksPerThread is how many tasks a thread should find at least, so that no
 	// thread waits long for the last ones.
 	tasksPerThread = 4
@@ -167,11 +171,11 @@ func (c *Cut) reserve(w *Work, total float64) {
 
 // sharedTiles returns the most tiles of a task.
 func (w *Work) sharedTiles() int {
-	most := tilesPerTask
+	most, floats := tilesPerTask, taskFloats
 	if w.Converts {
-		most = convertingTiles
+		most, floats = convertingTiles, convertingFloats
 	}
-	return min(most, max(1, taskFloats/(w.Width*w.Columns)))
+	return min(most, max(1, floats/(w.Width*w.Columns)))
 }
 
 // isLong tells whether reading keys and values takes the time of a bucket, of more than one block

@@ -16,6 +16,9 @@ type Dense struct {
 
 func (f *Dense) feed(p *Pass, y, h []float32, rows int) error {
 	defer p.release(p.mark())
+	if up, down := f.Up.Parts, f.Down.Parts; f.Activation.After == nil && len(up) == 1 && len(down) == 1 && (up[0].Format() == 0) == (down[0].Format() == 0) {
+		return p.chain(up[0], down[0], y, h, rows, f.Activation.Fused)
+	}
 	inner := p.floats.take(rows * f.Up.N)
 	if err := p.apply(&f.Up, inner, h, rows, len(h)/rows, f.Activation.Fused); err != nil {
 		return err

@@ -24,6 +24,14 @@ func (p *Pass) apply(l *tensors.Linear, out, x []float32, rows, stride int, act 
 	return nil
 }
 
+// chain computes two layers, both of quantized weights or none.
+func (p *Pass) chain(first, second *linear.Linear, out, x []float32, rows int, act linear.Activation) error {
+	_, k := first.Shape()
+	n, _ := second.Shape()
+	o := linear.Options{Exec: p.Exec, DynamicInt8: p.Int8 && first.Format() != 0, Activation: act}
+	return linear.Chain(linear.DenseMatrix(out, rows, n), linear.StridedMatrix(x, rows, k, len(x)/rows, 1), first, second, o)
+}
+
 // applyWanted computes a layer of the rows of x that the layer of the pass wants, which it moves to
 // the front.
 func (p *Pass) applyWanted(l *tensors.Linear, out, x []float32, rows, stride int) error {
