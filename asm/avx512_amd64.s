@@ -32578,7 +32578,7 @@ DATA constc77fff00AVX512<>+0(SB)/64, $"\x00\xff\x7f\xc7\x00\xff\x7f\xc7\x00\xff\
 GLOBL constc77fff00AVX512<>(SB), RODATA|NOPTR, $64
 
 // func factorsAVX512(dst []uint16, ldd int, src []uint16, lds int, n int, d int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
 TEXT ·factorsAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
@@ -32621,8 +32621,71 @@ vector:
 
 fewer:
 	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   halffewer
 
-single:
+halfvector:
+	VMOVUPS (AX)(R8*2), Y2
+	VPANDD  Y0, Y2, Y3
+	VPSUBW  Y1, Y3, Y3
+	VPSRAW  $0x0f, Y3, Y3
+	VPANDND Y2, Y3, Y2
+	VMOVUPS Y2, (CX)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, DI
+	JE      halfdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  halfvector
+
+halffewer:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   quarterfewer
+
+quartervector:
+	VMOVUPS (AX)(R8*2), X2
+	VPANDD  X0, X2, X3
+	VPSUBW  X1, X3, X3
+	VPSRAW  $0x0f, X3, X3
+	VPANDND X2, X3, X2
+	VMOVUPS X2, (CX)(R8*2)
+	ADDQ    $0x00000008, R8
+	CMPQ    R8, DI
+	JE      quarterdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  quartervector
+
+quarterfewer:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000004, R9
+	JL   eighthfewer
+
+eighthvector:
+	VMOVQ   (AX)(R8*2), X2
+	VPANDD  X0, X2, X3
+	VPSUBW  X1, X3, X3
+	VPSRAW  $0x0f, X3, X3
+	VPANDND X2, X3, X2
+	VMOVQ   X2, (CX)(R8*2)
+	ADDQ    $0x00000004, R8
+	CMPQ    R8, DI
+	JE      eighthdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  eighthvector
+
+eighthfewer:
+	XORQ R8, R8
+
+eighthsingle:
 	MOVWLZX (AX)(R8*2), R9
 	VMOVD   R9, X2
 	VPANDD  X0, X2, X3
@@ -32632,8 +32695,11 @@ single:
 	VPEXTRW $0x00, X2, (CX)(R8*2)
 	INCQ    R8
 	CMPQ    R8, DI
-	JL      single
+	JL      eighthsingle
 
+eighthdone:
+quarterdone:
+halfdone:
 done:
 	ADDQ DX, AX
 	ADDQ BX, CX

@@ -687,7 +687,7 @@ var Unit = []ukernel.Override[ukernel.Unit]{
 		SoftmaxPairs: softmaxPairsAVX512,
 		RoundHalves:  roundHalvesAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VL"}, Kernels: ukernel.Unit{
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512F", "AVX512VL"}, Kernels: ukernel.Unit{
 		Factors: factorsAVX512,
 	}},
 }

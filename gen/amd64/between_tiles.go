@@ -136,7 +136,8 @@ func (g *gen) pairHalves(low, high, upper reg.VecVirtual) {
 }
 
 // factors subtracts the least magnitude that stays. The sign of the difference, spread, clears the
-// number. No difference overflows.
+// number. No difference overflows. Rows shorter than a vector take parts of one, the last of which
+// may take numbers a second time: these stay as they are.
 func (g *gen) factors() {
 	const words = 2 // in a lane
 	g.Kernel(spec.Factors)
@@ -153,18 +154,30 @@ func (g *gen) factors() {
 		g.VPSRAW(operand.Imm(15), a, a)
 		g.VPANDND(v, a, v)
 	}
+	part := func(of func(v reg.VecVirtual) reg.Register, move func(from, to operand.Op)) func(i reg.Register) {
+		return func(i reg.Register) {
+			v := of(g.Vec())
+			move(emit.Indexed(src, i, words), v)
+			flush(of, v)
+			move(v, emit.Indexed(dst, i, words))
+		}
+	}
+	vector := func(from, to operand.Op) { g.VMOVUPS(from, to) }
+	eighth := func(from, to operand.Op) { g.VMOVQ(from, to) }
+	all := words * g.Lanes()
 	loop.Times(g, n, "row", func() {
-		g.elementsBy(words*g.Lanes(), 0, "", d, func(i reg.Register) {
-			v := g.Vec()
-			g.VMOVUPS(emit.Indexed(src, i, words), v)
-			flush(whole, v)
-			g.VMOVUPS(v, emit.Indexed(dst, i, words))
-		}, func(i reg.Register) {
-			h, x := g.GP32(), g.XMM()
-			g.MOVWLZX(emit.Indexed(src, i, words), h)
-			g.VMOVD(h, x)
-			flush(quarter, x)
-			g.VPEXTRW(operand.Imm(0), x, emit.Indexed(dst, i, words))
+		g.vectorsOr(all, 0, "", d, part(whole, vector), func() {
+			g.vectorsOr(all/2, all, "half", d, part(half, vector), func() {
+				g.vectorsOr(all/4, all/2, "quarter", d, part(quarter, vector), func() {
+					g.elementsBy(all/8, all/4, "eighth", d, part(quarter, eighth), func(i reg.Register) {
+						h, x := g.GP32(), g.XMM()
+						g.MOVWLZX(emit.Indexed(src, i, words), h)
+						g.VMOVD(h, x)
+						flush(quarter, x)
+						g.VPEXTRW(operand.Imm(0), x, emit.Indexed(dst, i, words))
+					})
+				})
+			})
 		})
 		g.ADDQ(lds, src)
 		g.ADDQ(ldd, dst)

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -105,6 +106,16 @@ func (s *strategy) forLanes(lanes int) *strategy {
 	return s
 }
 
+// tileOf returns the kernels for n rows by a strategy. The last rows of a KV head take the unit as
+// those before them, in a tile with idle lanes: other kernels would convert all keys once more.
+func (j *Job) tileOf(n int, s *strategy) *ukernel.TileKernels {
+	kern := j.tier.Tile(n)
+	if s.forLanes(kern.Lanes) != s && kern.Lanes < ukernel.PanelStep && j.plan.lanes >= ukernel.PanelStep {
+		kern = j.tier.Tile(ukernel.PanelStep)
+	}
+	return kern
+}
+
 // usesUnit tells whether a unit for tiles computes products. It takes too long to begin for short
 // calls.
 func (j *Job) usesUnit() bool {
@@ -199,7 +210,7 @@ func (j *Job) fillsTile() bool {
 // fitsCodes tells whether kernels for integers take the keys and values.
 func (j *Job) fitsCodes() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
-	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(k) && hasCodes(v) &&
+	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(j.tier, k) && hasCodes(j.tier, v) &&
 		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
@@ -207,17 +218,17 @@ func (j *Job) fitsCodes() bool {
 func (j *Job) fitsHalves() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
 	return kernels.QKEvenOdd != nil && kernels.PVEvenOdd != nil && k.DType() == view.BFloat16 && v.DType() == view.BFloat16 &&
-		takesHalves(k) && takesHalves(v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
+		takesHalves(j.tier, k) && takesHalves(j.tier, v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
 // hasCodes tells whether x has integers in groups of columns that such kernels take, of which half
-// or more are columns of x.
-func hasCodes(x *view.Tensor) bool {
+// or more are columns of x. A unit for tiles takes longer than they do even with fewer.
+func hasCodes(t *tier.Tier, x *view.Tensor) bool {
 	if x.DType() != view.Int8 && x.DType() != view.Int4 {
 		return false
 	}
 	columns, group := kvrows.CodeColumns(x)
-	return group%ukernel.SkinnyGroup == 0 && 2*x.Dim(3) >= columns
+	return group%ukernel.SkinnyGroup == 0 && (2*x.Dim(3) >= columns || t.Unit().GemmHalves != nil)
 }
 
 // hasCodeTiles tells whether the tier has them for tiles of every width.

@@ -106,7 +106,7 @@ func (t *tile) begin(s *scratch, h lanes.Head, row, width int, how *strategy) {
 // reset makes t the tile of up to width rows of h, from its row number row on, before any key.
 func (t *tile) reset(s *scratch, h lanes.Head, row, width int, how *strategy) {
 	n := min(width, t.job.rowsOf(h.Batch)-row)
-	t.place(s, h, t.job.firstRow(h)+row, n, t.job.tier.Tile(n), how)
+	t.place(s, h, t.job.firstRow(h)+row, n, t.job.tileOf(n, how), how)
 	t.sight.find(t.job, &t.Rows)
 }
 

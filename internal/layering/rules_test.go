@@ -27,7 +27,7 @@ var rules = []rule{
 	{"internal/engine/merge", "internal/parallel internal/rows internal/scalar internal/tier internal/ukernel internal/view"},
 	{"internal/engine/kvrows", "contract internal/engine/lanes internal/ints internal/mask internal/parallel internal/position internal/rows internal/tier internal/ukernel internal/view"},
 	{"internal/engine/lanes", "internal/view"},
-	{"internal/rows", "internal/scalar internal/tier internal/view"},
+	{"internal/rows", "contract internal/scalar internal/tier internal/view"},
 	{"internal/scoring", "internal/check internal/mask internal/position internal/view"},
 	{"internal/mask", "internal/check internal/ints internal/position internal/view"},
 	{"internal/view", "internal/check internal/ints internal/ukernel"},

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
@@ -56,8 +57,12 @@ func NarrowsFactors(x *view.Tensor) bool {
 	return x.DType() == view.Float32 || x.DType() == view.BFloat16
 }
 
+// HasFactors tells whether a tier has a kernel for factors in bfloat16, which copies short rows
+// faster than Copy does.
+func HasFactors(t *tier.Tier) bool { return t.Unit().GemmTiles != nil }
+
 // NarrowFactors writes n rows of x, a stride apart from index at on, to rows of dst ldd apart, as
-// products in bfloat16 take them. They are followed by zeros there.
+// products in bfloat16 take them. They are followed by zeros there, up to whole segments.
 func NarrowFactors(t *tier.Tier, dst []uint16, ldd int, x *view.Tensor, at, stride, n int) {
 	d := x.Dim(3)
 	for most := max(1, MaxConvert/d); n > 0; n -= most {
@@ -67,14 +72,14 @@ func NarrowFactors(t *tier.Tier, dst []uint16, ldd int, x *view.Tensor, at, stri
 		if stride == d && ldd == d {
 			rows, columns = 1, len(part)
 		}
+		for row := part; d < ldd && len(row) > 0; row = row[ldd:] {
+			*(*[contract.BF16Segment]uint16)(row[ldd-contract.BF16Segment : ldd]) = [contract.BF16Segment]uint16{}
+		}
 		if x.DType() == view.Float32 {
 			t.Convert().Narrow[view.BFloat16](view.BytesOf(part), 2*ldd, x.F32()[at:end], stride, rows, columns)
 			t.Unit().Factors(part, ldd, part, ldd, rows, columns)
 		} else {
 			t.Unit().Factors(part, ldd, view.As[uint16](x.Bytes())[at:end], stride, rows, columns)
-		}
-		for row := part; d < ldd && len(row) > 0; row = row[ldd:] {
-			clear(row[d:ldd])
 		}
 		dst, at = dst[len(part):], at+most*stride
 	}

@@ -684,7 +684,7 @@ func softmaxPairs(k *Kernel, quick bool) []Case {
 }
 
 func factors(k *Kernel, quick bool) (list []Case) {
-	for i, d := range []int{0, 1, 7, 31, 32, 33, 40, 63, 64, 65, 96} {
+	for i, d := range []int{0, 1, 7, 31, 32, 33, 40, 63, 64, 65, 96, 12, 0, 3} {
 		if n := i % 4; !quick || d == 65 {
 			list = append(list, Case{"dst": out(span(n, d+i%3, d)), "ldd": d + i%3, "src": in(span(n, d+i%2, d)), "lds": d + i%2, "n": n, "d": d})
 		}

@@ -92,19 +92,26 @@ func (r *Reader) readable(h lanes.Head, lo, seen int) int {
 }
 
 // WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are
-// copied and gathered from pages, at least a segment of values.
+// copied and gathered from pages, at least a segment of values. What products take as zeros may
+// be zeros there.
 func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
 	d, columns := r.x.Dim(3), WholeColumns(r.x)
 	if d == columns {
 		return r.Halves(h, lo, n)
 	}
-	n = min(n, narrowRows)
+	n = min(n, wholeRows(columns))
 	data = r.narrow[:n*columns]
+	clear(data) // in less time than ends of rows
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
 		x, of, row := r.locate(h, lo+at, run)
 		from := x.Index(of.Batch, of.Head, row)
-		rows.Copy(data[at*columns:], columns, x.U16()[from:from+(run-1)*x.Stride(2)+d], x.Stride(2), run, d)
+		src := x.U16()[from : from+(run-1)*x.Stride(2)+d]
+		if rows.HasFactors(r.tier) {
+			r.tier.Unit().Factors(data[at*columns:], columns, src, x.Stride(2), run, d)
+		} else {
+			rows.Copy(data[at*columns:], columns, src, x.Stride(2), run, d)
+		}
 		next = view.As[uint16](following(x, of, row, run))
 	}
 	if len(next) == 0 {
@@ -117,9 +124,13 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 // few rows take them: others follow the last ones up to whole groups.
 func WholeColumns(x *view.Tensor) int { return ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup) }
 
-// narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such, and
-// of rows that WholeHalves copies.
+// narrowRows is the number of rows of 8 bits that become 16 bits before they are used as such.
 const narrowRows = max(32, contract.ValueSegment, contract.BF16Segment)
+
+// wholeRows is the number of rows of so many columns that WholeHalves copies.
+func wholeRows(columns int) int {
+	return max(narrowRows, min(blockKeys, pieceBytes/(2*columns)&^(narrowRows-1)))
+}
 
 // HalfType returns the type of 16 bits as which Halves returns rows of x. It is another one if
 // Halves does not take x.

@@ -25,13 +25,12 @@ type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
 
-	rounds    bool // rows are rounded to bfloat16
-	small     bool // pages: rows are copied as a list's are
-	continues bool // WholeHalves copies rows
-	copies    bool // rows are copied to memory as float32; otherwise they are read in place
-	widen     func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
-	memory    []float32
-	cached    kept // the rows in memory
+	rounds bool // rows are rounded to bfloat16
+	small  bool // pages: rows are copied as a list's are
+	copies bool // rows are copied to memory as float32; otherwise they are read in place
+	widen  func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)
+	memory []float32
+	cached kept // the rows in memory
 
 	codes  []int8   // rows of 4 bits, or from several pages, as int8
 	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves
@@ -96,9 +95,10 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	r.continues = need.WholeHalves && WholeColumns(x) > d
-	if r.continues || x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
-		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*WholeColumns(x), parallel.Make[uint16])
+	if columns := WholeColumns(x); need.WholeHalves && columns > d {
+		parallel.Fit(m, &r.narrowUsage, &r.narrow, wholeRows(columns)*columns, parallel.Make[uint16])
+	} else if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
+		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*columns, parallel.Make[uint16])
 	}
 	if need.Listed {
 		r.list.fit(m, x, need.Path)
@@ -121,11 +121,6 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	r.cached.forget()
 	r.pairs.cached.forget()
 	r.halves.cached.forget()
-	if columns := WholeColumns(x); r.continues {
-		for i := columns; i <= len(r.narrow); i += columns {
-			clear(r.narrow[i-columns+x.Dim(3) : i])
-		}
-	}
 	if rows == nil && r.small {
 		rows = &everyRow
 	}
