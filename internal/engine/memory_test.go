@@ -96,6 +96,28 @@ func TestRingDoesNotGrow(t *testing.T) {
 	})
 }
 
+// TestRingHasRoomForLess: a ring for some threads and split tiles has room for calls with fewer.
+func TestRingHasRoomForLess(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
+		c := Call{Out: floats(1, 1, 1, 12), Q: floats(1, 1, 1, 16), K: floats(1, 1, BlockKeys, 16), V: floats(1, 1, BlockKeys, 12)}
+		for _, most := range [][2]int{{2, 1}, {2, 9}, {3, 12}, {5, 40}} {
+			j := newPlanned(tier, c, 1)
+			j.plan.Ring.Threads, j.plan.Ring.Tiles = most[0], most[1]
+			for threads := 1; threads <= most[0]; threads++ {
+				for tiles := 1; tiles <= most[1]; tiles++ {
+					j.plan.Threads, j.plan.Split.Tiles = threads, tiles
+					j.ring.prepare(j)
+					for i := range j.ring.slots {
+						if j.ring.slots[i].tile[0].q == nil {
+							t.Fatalf("%d threads of %d, %d tiles of %d: slot %d has no memory", threads, most[0], tiles, most[1], i)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestTilesAreAsWideAsRows: a call with few rows has tiles for these rows alone, not for the rows
 // of the widest tile.
 func TestTilesAreAsWideAsRows(t *testing.T) {

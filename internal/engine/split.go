@@ -140,6 +140,13 @@ func ringSlots(threads, tiles int) int {
 	return ints.RoundUp(n, tiles)
 }
 
+// mostSlots is the most slots for up to so many threads and split tiles. ringSlots itself does not
+// grow with each of them: 3 threads and 12 tiles have 12 slots, 2 threads and 7 tiles have 14.
+func mostSlots(threads, tiles int) int {
+	n := slotsPerThread * threads
+	return max(tiles, n+min(n, tiles)-1)
+}
+
 // prepare makes room for the split tiles of a call and of those to come, and begins the
 // call.
 func (r *ring) prepare(j *Job) {
@@ -152,9 +159,9 @@ func (r *ring) prepare(j *Job) {
 	}
 }
 
-// fit makes room for the split tiles of a call on so many threads.
+// fit makes room for calls with up to so many split tiles on up to so many threads.
 func (r *ring) fit(j *Job, threads, tiles int) {
-	fitted := struct{ slots, tiles int }{ringSlots(threads, tiles), tiles}
+	fitted := struct{ slots, tiles int }{mostSlots(threads, tiles), tiles}
 	if r.fitted == fitted && r.shape == j.plan.shape && r.epoch == j.memory.Epoch() {
 		return
 	}
