@@ -14,8 +14,8 @@ import (
 
 // Chain applies two layers, as in a feed-forward network: second to the outputs of first, which
 // have Options.Activation. The result has the bits of two calls of [Linear.Apply], the second of
-// them without an activation. What lies between the layers stays in cache, and takes memory for
-// some rows alone.
+// them without an activation. What lies between the layers stays in cache, and takes memory: 64 MiB
+// at most, or 48 rows.
 //
 //	x   [M, K]  float32, with any strides; K are the inputs of first
 //	out [M, N]  float32, overwritten, as of Apply; N are the outputs of second
@@ -33,24 +33,42 @@ func Chain(out, x Matrix, first, second *Linear, opts Options) error {
 		first.announce()
 		second.announce()
 	}
-	c := chains.Get()
-	n := ints.CeilDiv(out.rows, chainRows*parallel.Limit(opts.Threads))
+	c, returned := chains.Get(), false
+	defer func() {
+		if !returned { // a panic, after which tasks may still write to the memory
+			chains.Drop(c)
+		}
+	}()
+	n := ints.CeilDiv(out.rows, mostChained(first.n, parallel.Limit(opts.Threads)))
 	inner := c.between(t, first, second, ints.CeilDiv(out.rows, n))
 	plain := opts
 	plain.Activation = NoActivation
 	for i := range n {
 		some := share(out.rows, n, i)
 		inner.rows = some.len()
-		first.apply(t, &inner, x.some(some), &opts)
+		if inner.cols > 0 {
+			first.apply(t, &inner, x.some(some), &opts)
+		}
 		second.apply(t, out.some(some), &inner, &plain)
 	}
+	returned = true
 	chains.Put(c)
 	return nil
 }
 
-// chainRows rows for each thread are the most between two layers. With fewer ones weights are
-// fetched more often.
-const chainRows = maxRows
+const (
+	// chainRows rows for each thread are the most between two layers. With fewer ones weights are
+	// fetched more often.
+	chainRows = maxRows
+
+	// chainFloats are the most numbers between two layers, but for minRows rows.
+	chainFloats = 16 << 20
+)
+
+// mostChained returns the most rows of so many numbers between two layers.
+func mostChained(width, threads int) int {
+	return min(chainRows*threads, max(minRows, chainFloats/max(1, width)))
+}
 
 // A chain is the memory of a call of Chain.
 type chain struct {

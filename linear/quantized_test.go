@@ -57,7 +57,7 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 	return m
 }
 
-// mx4Scale returns the e of a block of MXFP4, of a wide range or as those of models.
+// mx4Scale returns the e of a block of MXFP4, of a wide range or as models have it.
 func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
 	switch {
 	case !wide || r.IntN(3) == 0:
