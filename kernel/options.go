@@ -103,6 +103,7 @@ func (e Exec) Check() error {
 // Split calls do for ranges of the numbers from 0 to n-1, from lo to hi-1 each, and for each number
 // once: at the same time, on as many threads as a call with e has. It is for a program's own loops
 // between calls. Goroutines that the program starts wait instead while workers spin, see [SetSpin].
+// e.Tier does not matter.
 //
 // numbers is how many simple functions of a number the loop computes, about: with a few thousand do
 // is called once, for all. Where the ranges end depends on the threads, and so no result should.

@@ -1,7 +1,7 @@
 package network
 
 import (
-	"errors"
+	"cmp"
 	"sync"
 
 	"github.com/attn-go/attn/kernel"
@@ -149,13 +149,16 @@ func spread[A any](p *Pass, rows, width int, args A, work func(p *Pass, args A, 
 		return work(p, args, 0, rows)
 	}
 	var mu sync.Mutex
-	var failed error
+	var failed error // the first rows'
+	first := rows
 	err := p.Split(rows, rows*width, func(lo, hi int) {
 		if err := work(p, args, lo, hi); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
-			failed = errors.Join(failed, err)
+			if lo < first {
+				first, failed = lo, err
+			}
 		}
 	})
-	return errors.Join(err, failed)
+	return cmp.Or(err, failed)
 }
