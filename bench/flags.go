@@ -43,7 +43,7 @@ their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
 // parse reads the command line. If that asks for help, parse writes the usage to w and
 // returns flag.ErrHelp.
 func parse(args []string, w io.Writer) (*config, error) {
-	c := &config{args: args}
+	c := new(config)
 	fs := newFlags("bench", usage)
 	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(suite.Attention.Shapes(), 68, "")+"\nnone: only check (default all)"+suiteShapes())
 	tiers := fs.String("tiers", "", "`tiers` to measure, with commas between, some of "+fmt.Sprint(kernel.Tiers())+"\n(default all that run here, generic only on small shapes)")
@@ -62,6 +62,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	if err := command.Parse(fs, args, w); err != nil {
 		return nil, err
 	}
+	c.args = asked(fs)
 	for i := range named {
 		if named[i] {
 			c.suites = append(c.suites, &suite.All[i])
@@ -71,6 +72,21 @@ func parse(args []string, w io.Writer) (*config, error) {
 		return nil, command.Usage(err)
 	}
 	return c, nil
+}
+
+// asked returns the flags that were set. Names of files and notes change no figure, so it leaves
+// them out.
+func asked(fs *flag.FlagSet) (args []string) {
+	fs.Visit(func(f *flag.Flag) {
+		switch value := f.Value.String(); {
+		case slices.Contains([]string{"json", "note", "peers"}, f.Name):
+		case value == "true":
+			args = append(args, "-"+f.Name)
+		default:
+			args = append(args, "-"+f.Name+"="+value)
+		}
+	})
+	return args
 }
 
 // resolve checks the flags and fills in the defaults.

@@ -62,21 +62,9 @@ func link(path string) string {
 	return fmt.Sprintf("[%s](../bench/%s)", filepath.Base(path), at)
 }
 
-// command returns the command that wrote a file, without what says nothing of the figures.
+// command returns the command that wrote a file.
 func command(f *results.File) string {
-	words := []string{"go run ./bench"}
-	for i := 0; i < len(f.Args); i++ {
-		name, _, whole := strings.Cut(strings.TrimPrefix(f.Args[i], "-"), "=") // -name=value is whole
-		switch "-" + strings.TrimPrefix(name, "-") {
-		case "-json", "-note", "-peers":
-			if !whole {
-				i++
-			}
-		default:
-			words = append(words, f.Args[i])
-		}
-	}
-	return strings.Join(words, " ")
+	return strings.Join(append([]string{"go run ./bench"}, f.Args...), " ")
 }
 
 // errorsMarkdown writes the errors of the newest contract: they are the same on every CPU.

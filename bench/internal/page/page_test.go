@@ -446,7 +446,7 @@ func TestMarkdown(t *testing.T) {
 	quiet.Speed[0].Q3 = 2 * quiet.Speed[0].Ns
 	quiet.Speed[1].Ns, quiet.Speed[1].Q1, quiet.Speed[1].Q3 = 7777, 7777, 7777
 	var b bytes.Buffer
-	quiet.Args = []string{"-quick", "-json", "folder/x.json", "-note=a", "--peers=folder/y.json", "-threads=1", "-json=folder/z.json", "-decode"}
+	quiet.Args = []string{"-quick", "-threads=1", "-decode"}
 	quiet.Bandwidths = append([]results.Bandwidth{{Level: "L1", Threads: 2, GBs: 999}}, quiet.Bandwidths...)
 	one := 1.0
 	beside := &results.Comparison{Title: "Beside", Machine: "m", Commands: []string{"c"}, Date: "2026-01-02", Contract: 2, Disturbance: "a neighbour slept.", Unit: "rows/s", Of: "row",

@@ -25,7 +25,7 @@ type File struct {
 	Date        string   `json:"date"`                  // when the run began, RFC 3339
 	Note        string   `json:"note,omitempty"`        // what else is to be known, by whom measured
 	Disturbance string   `json:"disturbance,omitempty"` // what disturbed the run, if the machine does not tell
-	Args        []string `json:"args"`                  // arguments of the command
+	Args        []string `json:"args"`                  // flags of the command, but for files and notes
 	Quick       bool     `json:"quick,omitempty"`       // fewer shapes, and shorter measurements
 	Build       Build    `json:"build"`
 	Machine     Machine  `json:"machine"`
