@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -45,13 +46,12 @@ func (g *gen) loadBytes() loadBytes {
 // halves emits a function of rows of at least a vector of numbers, of which start returns the upper
 // and lower bytes. The last numbers of a row may be converted a second time.
 func (g *gen) halves(f spec.Function, start func(loadBytes) func(src operand.Mem) (lower, upper reg.VecVirtual)) {
-	const ahead = 64 // rows: twice as many as kernels take at once
 	g.Kernel(f)
 	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
 	n, d, far := g.Num("n"), g.Num("d"), g.GP64()
 	g.JumpIfZero(n, "end")
 	g.MOVQ(lds, far)
-	g.IMUL3Q(operand.Imm(ahead), far, far)
+	g.IMUL3Q(operand.Imm(ukernel.HalvesAhead), far, far)
 	g.ADDQ(src, far)
 	bytes := start(g.loadBytes())
 	loop.Times(g, n, "row", func() {

@@ -140,7 +140,7 @@ func (b *Builder) halfOf(k *Value) *Value {
 	return b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
 }
 
-// powers are the numbers of power for t and for -t. The n and the r of -t are negative, so that
+// powers are the numbers of power for t and for -t. -t has -n and -r, where t has n and r. And
 // -n/2, rounded down, is n/2, rounded down, less n.
 func (b *Builder) powers(c, high, low *Value) (p, g, negP, negG *Value) {
 	k, r := b.reduced(c, high, low)

@@ -270,6 +270,7 @@ const (
 	HeadColumns   = 8  // divides the columns of HeadScores
 	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
 	HalvesColumns = 64 // least columns of HalvesE4M3 and HalvesE5M2
+	HalvesAhead   = 64 // rows from the current one to the prefetched one, as if distances were equal
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
 
 	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it rounds the sum of all columns

@@ -198,15 +198,12 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	return following(x, h, lo, n)
 }
 
-// halvesAhead is how many rows ahead kernels for rows of 8 bits prefetch, as if rows went on at
-// equal distances.
-const halvesAhead = 64
-
-// aheadOf returns the distance of rows of x, which is paged, with which such kernels prefetch n
-// rows that lie so far after row lo, whose place is at. If these are on several pages it is 0.
+// aheadOf returns a distance of rows of x, which is paged. With it kernels for rows of 8 bits
+// prefetch n rows from row lo+ukernel.HalvesAhead on. at is the place of row lo. The distance is 0
+// if the n rows are on several pages.
 func aheadOf(x *view.Tensor, h lanes.Head, lo, n, at int) int {
-	if next := placeOf(x, h, lo+halvesAhead, n); next >= 0 {
-		return (next - at) / halvesAhead
+	if next := placeOf(x, h, lo+ukernel.HalvesAhead, n); next >= 0 {
+		return (next - at) / ukernel.HalvesAhead
 	}
 	return 0
 }

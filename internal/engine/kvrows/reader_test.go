@@ -123,7 +123,7 @@ func TestHintsOfCopies(t *testing.T) {
 		if test.ahead != none {
 			ahead = x.Index(0, 1, test.ahead) - at
 		}
-		if got := halvesAhead * aheadOf(&x, h, test.lo, test.n, at); got != ahead {
+		if got := ukernel.HalvesAhead * aheadOf(&x, h, test.lo, test.n, at); got != ahead {
 			t.Errorf("%+v: %d bytes ahead, want %d", test, got, ahead)
 		}
 	}

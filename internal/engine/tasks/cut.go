@@ -72,8 +72,7 @@ const (
 	// in L2 beside a block of K, V and S.
 	taskFloats = 128 << 10
 
-	// convertingFloats is taskFloats for such tiles. An L2 beside a unit for tiles has 2 MiB, and
-	// queries take half the size.
+	// convertingFloats is taskFloats for such tiles: CPUs with a unit for tiles have a larger L2.
 	convertingFloats = 256 << 10
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no
