@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
@@ -57,15 +59,50 @@ func (c *attendConfig) run(ctx context.Context, conn *hub.Conn) error {
 // newClient returns a client that has found so many workers, which are there: on a busy machine one
 // search may miss some.
 func newClient(ctx context.Context, conn *hub.Conn, c shard.Config, workers int) (*shard.Client, error) {
-	for {
+	var last error
+	for range attempts {
 		client, err := shard.New(ctx, conn, c)
-		if err != nil && !errors.Is(err, shard.ErrNoWorkers) {
+		switch {
+		case err != nil && !errors.Is(err, shard.ErrNoWorkers):
 			return nil, err
-		}
-		if err == nil && len(client.Workers())+len(client.Refused()) >= workers {
+		case err == nil && len(client.Workers())+len(client.Refused()) >= workers:
 			return client, nil
+		case err == nil:
+			err = fmt.Errorf("found workers %q, and refused %d, want %d", client.Workers(), len(client.Refused()), workers)
 		}
+		last = err
 	}
+	return nil, last
+}
+
+// attemptsTime is how long tests ask again for what there is.
+const attemptsTime = 10 * time.Minute
+
+// attempts yields again and again, with pauses, until attemptsTime has passed.
+func attempts(yield func() bool) {
+	for end := time.Now().Add(attemptsTime); yield() && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// What never succeeds ends, and what succeeds ends at once.
+func TestAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		for range attempts {
+			break
+		}
+		if took := time.Since(begin); took > 0 {
+			t.Errorf("a success took %v", took)
+		}
+		n := 0
+		for range attempts {
+			n++
+		}
+		if took := time.Since(begin); took != attemptsTime || n < 1000 {
+			t.Errorf("%d attempts took %v", n, took)
+		}
+	})
 }
 
 // parse parses the command line.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,15 +35,16 @@ func statusOf(t testing.TB, url string, workers int) *status {
 // untilSays runs a command until it ends well and enough holds of its output, which it returns.
 func untilSays(t testing.TB, enough func(out string) bool, args ...string) string {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	var said string
+	for range attempts {
 		out, report, err := runCommand(t.Context(), args...)
 		if err == nil && enough(out) {
 			return out
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%q: %v\n%s%s", args, err, out, report)
-		}
+		said = fmt.Sprintf("%v\n%s%s", err, out, report)
 	}
+	t.Fatalf("%q: %s", args, said)
+	return ""
 }
 
 // has returns a function that tells whether an output has all texts.
@@ -55,9 +57,10 @@ func has(texts ...string) func(out string) bool {
 // list returns what the directory has: on a busy machine an entry may take longer than it may.
 func list(t testing.TB, conn *hub.Conn) []shard.Info {
 	t.Helper()
-	for {
-		all, err := shard.List(t.Context(), conn)
-		if err != nil {
+	var all []shard.Info
+	for range attempts {
+		var err error
+		if all, err = shard.List(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
 		late := func(i shard.Info) bool { return errors.Is(i.Err, context.DeadlineExceeded) }
@@ -65,6 +68,8 @@ func list(t testing.TB, conn *hub.Conn) []shard.Info {
 			return all
 		}
 	}
+	t.Fatalf("%+v", all)
+	return nil
 }
 
 // untilRepaired waits until status says that all blocks have their copies on so many workers. It

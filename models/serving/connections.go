@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 )
 
 // connections is a listener that has some connections open at once. Where one more comes, the one
@@ -130,14 +131,21 @@ func noteIdle(c net.Conn, state http.ConnState) {
 // noting returns a handler that notes which connections have whole requests.
 func noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if x, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-			if b := (&whole{r.Body, x}); r.ContentLength == 0 {
-				b.end()
-			} else {
-				r.Body = b
-			}
+		x, ok := r.Context().Value(connectionKey{}).(*connection)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		b := &whole{ReadCloser: r.Body, of: x}
+		if r.ContentLength == 0 {
+			b.end()
+		} else {
+			r.Body = b
 		}
 		next.ServeHTTP(w, r)
+		if !b.ended {
+			b.skip(w, r.Header.Get("Expect") != "")
+		}
 	})
 }
 
@@ -153,7 +161,8 @@ func (x *connection) answered() {
 // whole is the body of a request, which is whole at its end.
 type whole struct {
 	io.ReadCloser
-	of *connection
+	of    *connection
+	ended bool
 }
 
 // Read implements [io.Reader].
@@ -167,10 +176,30 @@ func (b *whole) Read(p []byte) (int, error) {
 
 // end notes that the request is whole.
 func (b *whole) end() {
+	b.ended = true
 	c := b.of.of
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, open := c.open[b.of]; open {
 		c.open[b.of] = 0
 	}
+}
+
+// mostSkipped is how much net/http reads of a body that its handler has left.
+const mostSkipped = 256 << 10
+
+// skip reads what a handler has left of the body, while the connection may still end for another
+// one. net/http would read it when the connection must stay open, as it is about to write the
+// answer. If there is more, or the client waits until it is asked for the body, the connection ends
+// with the answer, and net/http may read on for a second.
+func (b *whole) skip(w http.ResponseWriter, waits bool) {
+	var err error
+	if !waits {
+		_, err = io.CopyN(io.Discard, b, mostSkipped+1)
+	}
+	if err == nil {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second)) // only tests cannot
+	}
+	b.end()
 }

@@ -51,7 +51,7 @@ func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
 	fs.DurationVar(&s.Timeout, "timeout", 10*time.Minute, "most time of a request, waiting included")
 	fs.DurationVar(&s.BodyTimeout, "read-timeout", 30*time.Second, "most time for reading a request")
 	fs.DurationVar(&s.WriteTimeout, "write-timeout", 30*time.Second, "most time for writing a part of an answer; a client that takes longer counts as gone")
-	fs.DurationVar(&w.Shutdown, "shutdown", 30*time.Second, "time for open requests to finish after SIGTERM")
+	fs.DurationVar(&w.Shutdown, "shutdown", 30*time.Second, "time for open requests to finish, and their answers to be written, after SIGTERM; what sends no whole request has a second more")
 	fs.BoolVar(&s.Pprof, "pprof", false, "serve profiles at /debug/pprof/ to anyone with a key")
 	fs.BoolVar(&w.LogJSON, "log-json", false, "write the log as JSON lines")
 }
@@ -107,9 +107,10 @@ func (w *Web) Listen() (net.Listener, error) {
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
-// Serve answers what comes until ctx ends. Then it takes no more, waits for what is open, and gives
-// up what is left after w.Shutdown. It closes l and handler, and returns the cause of ctx or an
-// error of l.
+// Serve answers what comes until ctx ends. Then it takes no more, waits until what is open is
+// answered and the answers are written, and gives up what is left after w.Shutdown. Connections
+// that lack a whole request have a second more. It closes l and handler, and returns the cause of
+// ctx or an error of l.
 func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
 	s := &http.Server{
 		Handler: noting(handler), ConnContext: withConnection, ConnState: noteIdle, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -131,24 +132,28 @@ func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server,
 	log.Info("shutting down", "cause", err, "within", w.Shutdown)
 	limit, cancel := context.WithTimeout(context.Background(), w.Shutdown)
 	defer cancel()
-	if late := handler.Close(limit); late != nil {
+	late := handler.Close(limit)
+	closing, stop := context.WithCancel(context.Background())
+	defer stop()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Shutdown(closing) }() // at once, so that nothing comes while answers are written
+	if late != nil {
 		log.Warn("requests were given up", "error", late)
 	} else if w.open != nil {
-		written, cancel := context.WithTimeout(context.Background(), writeTime)
+		written, cancel := context.WithTimeout(limit, writeTime)
 		defer cancel()
 		w.open.written(written)
 	}
 	// What has its answer is written; a client that does not read it is left.
-	others, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if late := s.Shutdown(others); late != nil {
+	defer time.AfterFunc(time.Second, stop).Stop()
+	if <-closed != nil {
 		s.Close()
 	}
 	return err
 }
 
-// writeTime is how long the ends of answers may take that are not written yet. On a busy machine
-// the server itself takes some of it.
+// writeTime is how long the ends of answers may take that are not written yet, if -shutdown leaves
+// so much. On a busy machine the server itself takes some of it.
 const writeTime = 10 * time.Second
 
 // hosts reads the values of -host.
