@@ -85,7 +85,7 @@ var cut = regexp.MustCompile(`^(?:Products\.Gemm(?:Max|Merge)?|Skinny\.(?:QK|PV)
 // that time, by the rates of the table. Skinny kernels have the rates of their shortest calls, with
 // a row of 8 columns.
 func TestCallsAreBounded(t *testing.T) {
-	const most, ofSkinny = 2 << 20, 10 << 19
+	const most, ofSkinny = 9 << 18, 10 << 19
 	fmas, floats := ukernel.RowsPerCall(1<<40, 1), ukernel.ColumnsPerCall(1<<40, 1)
 	calls := 0
 	_, table := readTable(t)
