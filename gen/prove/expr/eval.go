@@ -179,7 +179,7 @@ func rare(op Op, x, y uint64, w int) uint64 {
 	case FMin:
 		return bitsOf(min(float(x), float(y)))
 	case FScale:
-		return scale(float(x), float(y))
+		return scale(uint32(x), float(y))
 	case Add64:
 		return bits64(double(x) + double(y))
 	case Mul64:
@@ -190,9 +190,12 @@ func rare(op Op, x, y uint64, w int) uint64 {
 	panic("expr: no such operation: " + op.String())
 }
 
-// scale is x·2^floor(y).
-func scale(x, y float32) uint64 {
-	n := math.Floor(float64(y))
+// scale is x·2^floor(y). Of a quiet NaN an infinite power makes what it makes of 1.
+func scale(bits uint32, y float32) uint64 {
+	x, n := math.Float32frombits(bits), math.Floor(float64(y))
+	if x != x && bits&(1<<22) != 0 && math.IsInf(n, 0) {
+		x = 1
+	}
 	switch {
 	case x != x || n != n:
 		return quiet

@@ -372,3 +372,15 @@ func TestPaddedValues(t *testing.T) {
 		checkRules(t, leaves, x)
 	}
 }
+
+// TestScale: an infinite power of two makes of a quiet NaN what it makes of 1, as VSCALEFPS has it.
+func TestScale(t *testing.T) {
+	const nan, signaling, inf, less = 0x7fc00000, 0x7f800001, 0x7f800000, 0xff800000
+	for _, c := range [][3]uint64{{nan, inf, inf}, {nan | 1<<31, less, 0}, {nan, 0, nan}, {signaling, inf, nan}, {nan, nan, nan},
+		{0, inf, nan}, {inf, less, nan}, {1 << 31, less, 1 << 31}, {0x3f800000, 0x3fc00000, 0x40000000}} {
+		g := New()
+		if got := g.FScale(g.Const(32, c[0]), g.Const(32, c[1])); got.Op != Const || got.Val != c[2] {
+			t.Errorf("%#x by %#x: %v, want %#x", c[0], c[1], got, c[2])
+		}
+	}
+}
