@@ -14,8 +14,8 @@ import (
 
 // Chain applies two layers, as in a feed-forward network: second to the outputs of first, which
 // have Options.Activation. The result has the bits of two calls of [Linear.Apply], the second of
-// them without an activation. What lies between the layers stays in cache, and takes memory: 64 MiB
-// at most, or 48 rows.
+// them without an activation. The outputs of first are kept for some rows at a time, which stay in
+// cache: up to 64 MiB of them, or 48 rows.
 //
 //	x   [M, K]  float32, with any strides; K are the inputs of first
 //	out [M, N]  float32, overwritten, as of Apply; N are the outputs of second

@@ -291,25 +291,6 @@ func (t *int8Gemmer) askingRow(dot int8Dot, s spec.TileShape) {
 	t.g.Label(string(other))
 }
 
-// eachFormat emits code for the first of the formats where it stands, and for the others at the end
-// of the function: with jumps on its way the first would take 1 to 3% longer.
-func (t *int8Gemmer) eachFormat(name string, formats []ukernel.PackedFormat, emit func(q ukernel.PackedFormat)) {
-	for _, q := range formats[1:] {
-		apart := name + q.String()
-		t.g.CMPQ(t.which, operand.Imm(uint64(q)))
-		t.g.JE(operand.LabelRef(apart))
-		t.apart = append(t.apart, func() {
-			t.g.Label(apart)
-			emit(q)
-			t.g.Goto(name + "either")
-		})
-	}
-	emit(formats[0])
-	if len(formats) > 1 {
-		t.g.Label(name + "either")
-	}
-}
-
 // finish emits the end of the function.
 func (t *int8Gemmer) finish() {
 	t.g.Return()

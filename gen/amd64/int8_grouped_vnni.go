@@ -83,7 +83,7 @@ func (d *vnniGrouped) prepare(t *int8Gemmer) {
 
 // groupHalves is the order of the halves of words by groups, the second one first.
 func groupHalves(g *gen) operand.Mem {
-	return g.Repeated("groupHalves", 3<<16|1, 7<<16|5, 11<<16|9, 15<<16|13, 2<<16|0, 6<<16|4, 10<<16|8, 14<<16|12)
+	return g.Repeated("groupHalves", 3<<16|1, 7<<16|5, 11<<16|9, 15<<16|13, 2<<16, 6<<16|4, 10<<16|8, 14<<16|12)
 }
 
 // filled returns a vector of a constant.

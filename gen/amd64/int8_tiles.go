@@ -46,7 +46,7 @@ var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
 
-// brain tells whether what makes up for the offset is added for itself.
+// brain tells whether an fma of its own adds the offset of a block.
 func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
 
 // halves is 2 if the halves of the steps have integers of their own, else 1.

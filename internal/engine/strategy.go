@@ -178,18 +178,19 @@ func (j *Job) isSkinny(rows int) bool {
 	return (rows <= j.tier.SkinnyRows || rows <= j.tier.FarRows && j.readsFar()) && j.d() >= least && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }
 
-// farElements are so many elements of keys and values that a core's own caches have no room for
-// them. Kernels for tiles do not prefetch them.
+// farElements is how many elements of keys and values do not fit into a core's own caches. Kernels
+// for tiles do not prefetch them.
 const farElements = 1 << 20
 
-// readsFar tells whether the call has as many. A float64 holds the product of any sizes.
+// readsFar tells whether the call has farElements or more. A float64 holds the product of any
+// sizes.
 func (j *Job) readsFar() bool {
 	k := &j.Call.K
 	return float64(j.Call.Q.Dim(0))*float64(k.Dim(1))*float64(j.keys())*float64(j.d()+j.dv()) >= farElements
 }
 
-// fillsUnit tells whether a unit for tiles is faster with so many rows of bfloat16 all the same: it
-// takes whole tiles in the time of half of one, once there are unitKeys.
+// fillsUnit tells whether a unit for tiles is faster than the skinny kernels with so many rows of
+// bfloat16: from unitKeys on, it takes no longer for a whole tile than they do for half of one.
 func (j *Job) fillsUnit(rows int) bool {
 	const unitKeys = 64
 	return j.usesUnit() && j.keys() >= unitKeys && j.tier.Tile(rows).Lanes%ukernel.PanelStep == 0

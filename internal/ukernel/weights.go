@@ -68,9 +68,9 @@ type BlockKernels struct {
 	//
 	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and
 	// s the second number after the codes of x. The sum of integers is exact, the product d·dw is
-	// rounded. Brain formats add what makes up for the offset, which is no part of their sum of
-	// products then, by an fma of its own. In a grouped format each group of 16 inputs has
-	// integers, u for the scale and t for the minimum, and a block adds
+	// rounded. In brain formats the sum of products has no offset: a second fma adds -o times the
+	// sum of q, times d·dw. In a grouped format each group of 16 inputs has integers, u for the
+	// scale and t for the minimum, and a block adds
 	//
 	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
 	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima
