@@ -50,12 +50,16 @@ func (j *Job) anywhere() (n narrow) {
 // takeAnywhere changes products with keys and values that lie anywhere. Keys before a tree do not
 // if pages are large, so that the products of before remain.
 func (n *narrow) takeAnywhere(j *Job) {
+	keys, values := j.liesAnywhere(&j.Call.K), j.liesAnywhere(&j.Call.V)
+	if !keys && !values {
+		return
+	}
 	rows := j.anywhere()
 	n.qkRows, n.pvRows = rows.qkRows, rows.pvRows
-	if rows.scores != nil && j.liesAnywhere(&j.Call.K) {
+	if rows.scores != nil && keys {
 		n.scoresInPlace, n.scores = n.scores, rows.scores
 	}
-	if rows.values != nil && j.liesAnywhere(&j.Call.V) {
+	if rows.values != nil && values {
 		n.valuesInPlace, n.values = n.values, rows.values
 	}
 }

@@ -49,7 +49,9 @@ func (p *plan) make(j *Job, limit int) {
 	p.findBuckets(j, limit > 1)
 	p.Make(&p.work, limit)
 	p.shape = j.shapeOf(p.lanes, p.MaxTiles)
-	p.isProduct, p.pairing = j.isProduct(), j.pairing()
+	if p.isProduct = j.isProduct(); p.work.Converts {
+		p.pairing = j.pairing()
+	}
 	p.chooseTiles(j)
 }
 
@@ -125,7 +127,9 @@ func (j *Job) visibleKeys(b int) int {
 func (p *plan) chooseTiles(j *Job) {
 	switch {
 	case !j.isPlain():
-		p.tiles, p.narrow = (*Job).wholeTiles, j.narrowFor()
+		if p.tiles = (*Job).wholeTiles; p.anySkinny {
+			p.narrow = j.narrowFor()
+		}
 		if p.softmax = (*tile).softmax; j.Call.Weights.IsSet() {
 			p.softmax = (*tile).softmaxForWeights
 		}

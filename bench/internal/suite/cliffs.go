@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/calls"
@@ -54,6 +55,7 @@ func (c *Config) curve(ctx context.Context, x *cliffCase, e kernel.Exec) (r resu
 		}
 		r.Ns = append(r.Ns, math.Inf(1))
 	}
+	runtime.GC() // see measure
 	d := cmp.Or(c.Time, cliffTime)
 	for range c.rounds() + 2 {
 		for i, call := range points {
