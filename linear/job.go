@@ -75,8 +75,8 @@ const (
 	productPanels = 12
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
-	// waits long for the last ones. A unit of work, see threadBytes, has tasksPerWork at least: shorter
-	// tasks take less time than to take them, but there are fewTasks for each thread.
+	// waits long for the last ones. It is less, down to fewTasks, where a unit of work, see threadBytes,
+	// would have more than tasksPerWork: to take a task should not take as long as the task.
 	tasksPerThread = 8
 	tasksPerWork   = 64
 	fewTasks       = 2
@@ -161,7 +161,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	work := j.work(threadFMAs)
 	threads, most, vary := usefulThreads(option, work)
 	if threads > 1 {
-		wanted := threads * max(fewTasks, min(tasksPerThread, int(work*tasksPerWork/float64(threads))))
+		wanted := threads * int(max(fewTasks, min(tasksPerThread, work*tasksPerWork/float64(threads))))
 		if j.conversion() != nil && m >= minRows*threads { // each converts its own rows alone
 			j.rowRanges = ints.RoundUp(j.rowRanges, threads)
 		}
