@@ -43,6 +43,10 @@ const (
 	byteTileRows = 16
 	paddedRows   = 13
 	vectorRows   = 6
+
+	// So many panels, for each row, are finished at once: their sums are still in L1, and a kernel that
+	// adds a bias to a single panel of a row takes less time than its call.
+	latePanels = 32
 )
 
 // padsRows tells whether m quantized rows are multiplied as a whole tile.
@@ -126,17 +130,29 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	if j.pads {
 		n = byteTileRows
 	}
+	size, unfinished := l.blockBytes(1), panels.lo // bytes of a lane; panels from there to p
 	for p := panels.lo; p < panels.hi; p++ {
+		lanes := l.panelWidth(p)
+		blocks := l.blocks[p*ukernel.PanelLanes*size:][:lanes*size]
 		c, ldc := s.sums(j, rows, p, false)
 		for k := 0; k < l.depth(); k += most {
-			steps := interval{k, min(k+most, l.depth())}
+			steps := min(most, l.depth()-k)
 			for lo := 0; lo < n; {
-				m := j.convertedRows(n-lo, steps.len(), l.panelWidth(p), by)
-				j.multiplyConverted(c[lo*ldc:], ldc, s.codes[lo*words:], words, m, p, steps)
+				m := j.convertedRows(n-lo, steps, lanes, by)
+				x := s.codes[lo*words+k/ukernel.BlockSteps*ukernel.RowWords:]
+				j.tier.Weights().Blocks[l.packed].GemmInt8(c[lo*ldc:], ldc, x, words, blocks, lanes, m, steps, k > 0)
 				lo += m
 			}
+			if k+steps < l.depth() {
+				blocks = blocks[l.packed.PanelBytes(lanes, steps):]
+			}
 		}
-		finish(j, rows, p, c, ldc)
+		if next := p + 1; next < panels.hi && (next-unfinished)*rows.len() < latePanels && j.inPlace(next) {
+			continue
+		}
+		c, ldc = s.sums(j, rows, unfinished, false)
+		finish(j, rows, interval{unfinished, p + 1}, c, ldc)
+		unfinished = p + 1
 	}
 }
 
@@ -157,17 +173,10 @@ func (s *scratch) tiledPanels(j *job, x []uint16, rows, panels interval) {
 				ahead := next[len(next)*lo/rows.len() : len(next)*hi/rows.len()]
 				j.tier.Unit().GemmTiles(s.edge, lanes, x[lo*ldx+k:], ldx, l.stepPairs(p, steps), lanes, m, steps.len(), k > 0, ahead)
 			}
-			finish(j, interval{rows.lo + lo, rows.lo + hi}, p, s.edge, lanes)
+			finish(j, interval{rows.lo + lo, rows.lo + hi}, interval{p, p + 1}, s.edge, lanes)
 			lo = hi
 		}
 	}
-}
-
-// multiplyConverted adds some steps of m rows of so many words times panel p to c.
-func (j *job) multiplyConverted(c []float32, ldc int, x []uint32, words, m, p int, steps interval) {
-	l, lanes, load := j.linear, j.linear.panelWidth(p), steps.lo > 0
-	x = x[steps.lo/ukernel.BlockSteps*ukernel.RowWords:]
-	j.tier.Weights().Blocks[l.packed].GemmInt8(c, ldc, x, words, l.stepBlocks(p, steps), lanes, m, steps.len(), load)
 }
 
 // convert writes some rows of x to the scratch's codes.

@@ -75,8 +75,11 @@ const (
 	productPanels = 12
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
-	// waits long for the last ones.
+	// waits long for the last ones. It is less, down to fewTasks, where a unit of work, see threadBytes,
+	// would have more than tasksPerWork: to take a task should not take as long as the task.
 	tasksPerThread = 8
+	tasksPerWork   = 64
+	fewTasks       = 2
 
 	// Up to skinnyRows rows of x wait for the weights rather than compute, which they take in
 	// the order of memory. So do ranges of up to rangeBytes.
@@ -155,9 +158,10 @@ func (j *job) plan(t *tier.Tier, option int) {
 		mostRows, mostBytes = orderedRows, orderedBytes
 	}
 	j.rowRanges, j.panelRanges = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
-	threads, most, vary := j.usefulThreads(option, threadFMAs)
+	work := j.work(threadFMAs)
+	threads, most, vary := usefulThreads(option, work)
 	if threads > 1 {
-		wanted := tasksPerThread * threads
+		wanted := threads * int(max(fewTasks, min(tasksPerThread, work*tasksPerWork/float64(threads))))
 		if j.conversion() != nil && m >= minRows*threads { // each converts its own rows alone
 			j.rowRanges = ints.RoundUp(j.rowRanges, threads)
 		}
@@ -219,14 +223,18 @@ func (l *Linear) bytes() int {
 	return l.n * l.depth() * l.dtype.Size()
 }
 
-// usefulThreads returns the thread count of the job, the most that it may be the next time,
-// and whether it may vary. option is Options.Threads.
-func (j *job) usefulThreads(option, threadFMAs int) (n, most int, vary bool) {
+// work is how many threads the job is worth while a worker is woken for each.
+func (j *job) work(threadFMAs int) float64 {
 	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
 	if c := j.conversion(); c != nil {
 		fmas /= float64(c.speed)
 	}
-	work := fmas/float64(threadShares*threadFMAs) + float64(j.linear.bytes())/threadBytes
+	return fmas/float64(threadShares*threadFMAs) + float64(j.linear.bytes())/threadBytes
+}
+
+// usefulThreads returns the thread count of a job, the most that it may be the next time,
+// and whether it may vary. option is Options.Threads.
+func usefulThreads(option int, work float64) (n, most int, vary bool) {
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	warm := 1 + parallel.WarmGain*work
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)

@@ -51,7 +51,7 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
 			s.multiply(j, x, p, steps, c, ldc, j.next(panels, p, steps))
 			if steps.hi == j.linear.depth() {
-				finish(j, rows, p, c, ldc)
+				finish(j, rows, interval{p, p + 1}, c, ldc)
 			}
 		}
 		if steps.hi == j.linear.depth() {
@@ -64,7 +64,8 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 // the distance of the rows: the output, or scratch memory if the sums are more. If load is
 // true, that memory gets what is in the output.
 func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ldc int) {
-	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n || j.pads {
+	if !j.inPlace(p) {
+		first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
 		for i := 0; load && i < rows.len(); i++ {
 			row := s.edge[i*lanes:][:lanes]
 			clear(row[copy(row, j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:j.linear.n-first]):])
@@ -72,6 +73,11 @@ func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ld
 		return s.edge, lanes
 	}
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
+}
+
+// inPlace tells whether the sums of panel p lie in the output.
+func (j *job) inPlace(p int) bool {
+	return p*ukernel.PanelLanes+j.linear.panelWidth(p) <= j.linear.n && !j.pads
 }
 
 // multiply adds some steps, in whole segments, of the rows x to the sums c of panel p. Kernels may
@@ -189,10 +195,11 @@ func (r *panelRows) multiplyStrips(t *tier.Tier, c []float32, ldc int, a []float
 	}
 }
 
-// finish is the epilogue of the rows' columns c of panel p: bias and activation. It moves them
+// finish is the epilogue of the rows' columns c of some panels: bias and activation. It moves them
 // to out if they are elsewhere.
-func finish(j *job, rows interval, p int, c []float32, ldc int) {
-	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
+func finish(j *job, rows, panels interval, c []float32, ldc int) {
+	first := panels.lo * ukernel.PanelLanes
+	lanes := min(panels.hi*ukernel.PanelLanes, j.linear.lanes()) - first
 	n, to, ldt := min(lanes, j.linear.n-first), c, ldc
 	if j.tiles && n == lanes && j.out.dtype == view.Float32 {
 		to, ldt = j.out.f32[rows.lo*j.out.rowStride+first:], j.out.rowStride

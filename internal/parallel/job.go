@@ -38,10 +38,15 @@ func (j *job) leave() {
 	}
 }
 
-// wait returns when nobody is inside. It spins before it parks, see spin.
+// wait returns when nobody is inside. It spins before it parks, see spin. It polls for as long as a
+// worker does before it yields its processor for the first time: mostly the last task ends soon, and
+// who yields may go on where another goroutine has been, whose cache has nothing of the call.
 func (j *job) wait() {
-	if j.inside.Load() == 0 {
-		return
+	for range pollCount {
+		if j.inside.Load() == 0 {
+			return
+		}
+		pause()
 	}
 	begin := clock()
 	limit := spinFrom(begin)
