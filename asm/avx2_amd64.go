@@ -471,11 +471,6 @@ func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv 
 //go:noescape
 func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
-//
-//go:noescape
-func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
-
 // roundAVX2 is LaneKernels.Round, see package ukernel.
 //
 //go:noescape
@@ -486,10 +481,25 @@ func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc 
 //go:noescape
 func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
+// skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+
+// skinnyQKCodes4AVX2 is SkinnyKernels.QKCodes4, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodes4AVX2(a ukernel.QKCodesArgs)
+
 // skinnyPVCodesAVX2 is SkinnyKernels.PVCodes, see package ukernel.
 //
 //go:noescape
 func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
+
+// skinnyPVCodes4AVX2 is SkinnyKernels.PVCodes4, see package ukernel.
+//
+//go:noescape
+func skinnyPVCodes4AVX2(a ukernel.PVCodesArgs)
 
 // codeScoresAVX2 is LaneKernels.CodeScores, see package ukernel.
 //

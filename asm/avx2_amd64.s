@@ -35724,6 +35724,188 @@ chunk1done:
 	SUBQ    $0x00000008, AX
 	JMP     columns
 
+// func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·roundAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    dst_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	MOVQ    DX, R12
+
+largest:
+	VBROADCASTSS (R11), Y2
+	VMULPS       (R10), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          largest
+	MOVQ         bits+96(FP), R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+	MOVQ         DX, R12
+	MOVQ         R8, R13
+
+row:
+	VBROADCASTSS (R11), Y3
+	VMULPS       (R10), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VSUBPS       Y1, Y3, Y3
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
+	VMOVUPS      Y3, (R13)
+	ADDQ         CX, R13
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          row
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000008, R9
+	JNZ          lanes
+	VZEROUPPER
+	RET
+
+DATA const7f800000AVX2<>+0(SB)/32, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0bc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
+GLOBL const0bc00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const717fffffAVX2<>+0(SB)/32, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
+GLOBL const717fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0d7fffffAVX2<>+0(SB)/32, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
+GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
+GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·skinnyPairsAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+112(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	MOVQ         bits+96(FP), R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VBROADCASTSS (R12), Y3
+	VMULPS       (R11), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VPSLLD       $0x10, Y3, Y3
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         R9, R14
+	SUBQ         $0x02, R13
+	JGE          pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VANDPS       const0000ffffAVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
+
+end:
+	ADDQ $0x00000020, R8
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
 // func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·skinnyQKCodesAVX2(SB), $1056-224
@@ -36480,185 +36662,567 @@ done:
 DATA keysOfSumsAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x03\x00\x00\x00"
 GLOBL keysOfSumsAVX2<>(SB), RODATA|NOPTR, $32
 
-// func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-// Requires: AVX, AVX2
-TEXT ·roundAVX2(SB), NOSPLIT, $0-128
+// func skinnyQKCodes4AVX2(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·skinnyQKCodes4AVX2(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	MOVQ    s_base+24(FP), AX
-	MOVQ    ld+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+56(FP), DX
-	MOVQ    scales_base+64(FP), BX
-	MOVQ    lsc+88(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    unit_base+104(FP), DI
-	MOVQ    dst_base+0(FP), R8
-	MOVQ    unit_len+112(FP), R9
+	SHRQ    $0x01, a_D+160(FP)
+	SHRQ    $0x01, a_Group+88(FP)
+	MOVQ    a_Ldk+48(FP), AX
+	MOVQ    a_Far+216(FP), DX
+	MOVQ    a_D+160(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
-	// One vector of lanes.
-lanes:
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
-	MOVQ    AX, R10
-	MOVQ    BX, R11
-	MOVQ    DX, R12
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
 
-largest:
-	VBROADCASTSS (R11), Y2
-	VMULPS       (R10), Y2, Y2
-	VANDPS       Y1, Y2, Y2
-	VPMAXUD      Y2, Y0, Y0
-	ADDQ         CX, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          largest
-	MOVQ         bits+96(FP), R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
-	VPSUBD       Y1, Y3, Y3
-	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
-	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
-	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VANDNPS      Y0, Y2, Y0
-	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
-	VANDPS       Y0, Y3, Y3
-	VORPS        Y2, Y3, Y3
-	VMOVUPS      Y3, (DI)
-	MOVQ         AX, R10
-	MOVQ         BX, R11
-	MOVQ         DX, R12
-	MOVQ         R8, R13
+dense:
+	MOVQ $0x7fffffffffffffff, CX
 
-row:
-	VBROADCASTSS (R11), Y3
-	VMULPS       (R10), Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VSUBPS       Y1, Y3, Y3
-	VANDPS       Y0, Y3, Y3
-	VORPS        Y2, Y3, Y3
-	VMOVUPS      Y3, (R13)
-	ADDQ         CX, R13
-	ADDQ         CX, R10
-	ADDQ         SI, R11
-	DECQ         R12
-	JNZ          row
-	ADDQ         $0x00000020, R8
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, DI
-	SUBQ         $0x00000008, R9
-	JNZ          lanes
-	VZEROUPPER
-	RET
+rows:
+	MOVQ CX, a_Next_len+200(FP)
+	MOVQ BX, a_Next_cap+208(FP)
+	MOVQ a_Max_len+176(FP), SI
+	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	MOVQ $0x00000008, CX
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), BX
+	CMPQ a_M+152(FP), $0x08
+	JGE  chosen
+	MOVQ $0x00000004, CX
+	XORQ AX, AX
+	XORQ BX, BX
+	CMPQ a_M+152(FP), $0x04
+	JGE  chosen
+	MOVQ $0x00000001, CX
+	MOVQ DI, R8
+	MOVQ DI, R9
+	MOVQ DI, R10
 
-DATA const7f800000AVX2<>+0(SB)/32, $"\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f\x00\x00\x80\x7f"
-GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+chosen:
+	MOVQ  CX, a_K_len+32(FP)
+	IMULQ a_Ldk+48(FP), CX
+	MOVQ  CX, a_K_cap+40(FP)
 
-DATA const0bc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v\x00\x00\xc0\v"
-GLOBL const0bc00000AVX2<>(SB), RODATA|NOPTR, $32
+tile:
+	MOVQ  a_M+152(FP), CX
+	SUBQ  a_K_len+32(FP), CX
+	JGE   whole
+	CMPQ  a_M+152(FP), $0x00
+	JE    done
+	SUBQ  CX, a_M+152(FP)
+	MOVQ  a_Ldk+48(FP), BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, a_S_base+0(FP)
+	SHLQ  $0x02, CX
+	ADDQ  CX, a_Scales_base+56(FP)
 
-DATA const717fffffAVX2<>+0(SB)/32, $"\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq\xff\xff\x7fq"
-GLOBL const717fffffAVX2<>(SB), RODATA|NOPTR, $32
+whole:
+	MOVQ $0x00000000, a_S_len+8(FP)
 
-DATA const0d7fffffAVX2<>+0(SB)/32, $"\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r\xff\xff\x7f\r"
-GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
+queries:
+	MOVQ    a_S_len+8(FP), R11
+	SHLQ    $0x02, R11
+	ADDQ    a_Q_base+96(FP), R11
+	MOVQ    a_Next_base+192(FP), CX
+	MOVQ    a_Next_len+200(FP), BX
+	MOVQ    a_Scales_base+56(FP), R12
+	MOVQ    R12, a_Scales_len+64(FP)
+	MOVQ    a_D+160(FP), R12
+	MOVQ    R12, a_Scales_cap+72(FP)
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const80000000AVX2<>+0(SB), Y1
+	VMOVUPS const80000000AVX2<>+0(SB), Y2
+	VMOVUPS const80000000AVX2<>+0(SB), Y3
+	MOVQ    a_N+144(FP), R12
+	SUBQ    a_S_len+8(FP), R12
+	MOVQ    $0x00000004, R13
+	CMPQ    R12, R13
+	CMOVQGT R13, R12
+	LEAQ    heightsAVX2<>+56(SB), R13
+	MOVQ    (R13)(R12*8), R12
+	MOVQ    R12, a_S_cap+16(FP)
 
-DATA const7fc00000AVX2<>+0(SB)/32, $"\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f\x00\x00\xc0\x7f"
-GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
-
-// func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-// Requires: AVX, AVX2
-TEXT ·skinnyPairsAVX2(SB), NOSPLIT, $0-128
+fewgroup:
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Group+88(FP), R12
 	PCALIGN $0x40
-	MOVQ    s_base+24(FP), AX
-	MOVQ    ld+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+56(FP), DX
-	MOVQ    scales_base+64(FP), BX
-	MOVQ    lsc+88(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    unit_base+104(FP), DI
-	MOVQ    pairs_base+0(FP), R8
-	MOVQ    unit_len+112(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    unit_len+112(FP), R10
 
-	// One vector of lanes.
-lanes:
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
-	MOVQ    AX, R11
-	MOVQ    BX, R12
-	MOVQ    DX, R13
+fewstep:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear0only
+	PREFETCHT1 (CX)(DX*1)
 
-largest:
-	VBROADCASTSS (R12), Y2
-	VMULPS       (R11), Y2, Y2
-	VANDPS       Y1, Y2, Y2
-	VPMAXUD      Y2, Y0, Y0
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	DECQ         R13
-	JNZ          largest
-	MOVQ         bits+96(FP), R11
-	VMOVD        R11, X1
-	VPBROADCASTD X1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
-	VPSUBD       Y1, Y3, Y3
-	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
-	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
-	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VANDNPS      Y0, Y2, Y0
-	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
-	VANDPS       Y0, Y3, Y3
-	VORPS        Y2, Y3, Y3
-	VMOVUPS      Y3, (DI)
-	MOVQ         AX, R11
-	MOVQ         BX, R12
-	MOVQ         DX, R13
-	MOVQ         R8, R14
-	SUBQ         $0x02, R13
-	JL           single
+fewnear0only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead0
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
 
-pair:
-	VBROADCASTSS (R12), Y2
-	VMULPS       (R11), Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	VBROADCASTSS (R12), Y3
-	VMULPS       (R11), Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	VPSLLD       $0x10, Y3, Y3
-	VPBLENDW     $0xaa, Y3, Y2, Y2
-	VANDPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R14)
-	ADDQ         R9, R14
-	SUBQ         $0x02, R13
-	JGE          pair
+fewahead0:
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         fewnear1only
+	PREFETCHT1 (CX)(DX*1)
 
-single:
-	ADDQ         $0x02, R13
-	JZ           end
-	VBROADCASTSS (R12), Y2
-	VMULPS       (R11), Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	VANDPS       const0000ffffAVX2<>+0(SB), Y2, Y2
-	VANDPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R14)
+fewnear1only:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  fewahead1
+	ADDQ a_Next_cap+208(FP), CX
+	MOVQ a_Next_len+200(FP), BX
 
-end:
-	ADDQ $0x00000020, R8
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000008, R10
-	JNZ  lanes
+fewahead1:
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	CMPQ           a_S_cap+16(FP), $-126
+	VPSLLW         $0x0c, Y11, Y10
+	VPSLLW         $0x08, Y11, Y13
+	VPSRAW         $0x0c, Y10, Y10
+	VPSRAW         $0x0c, Y13, Y13
+	VPBROADCASTD   (R11), Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPBROADCASTD   (R11)(SI*1), Y14
+	VPMADDWD       Y13, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	JEQ            fewnext0
+	VPBROADCASTD   4(R11), Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y5, Y5
+	VPBROADCASTD   4(R11)(SI*1), Y14
+	VPMADDWD       Y13, Y14, Y14
+	VPADDD         Y14, Y5, Y5
+	JPS            fewnext0
+	VPBROADCASTD   8(R11), Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPBROADCASTD   8(R11)(SI*1), Y14
+	VPMADDWD       Y13, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	JCC            fewnext0
+	VPBROADCASTD   12(R11), Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y7, Y7
+	VPBROADCASTD   12(R11)(SI*1), Y10
+	VPMADDWD       Y13, Y10, Y10
+	VPADDD         Y10, Y7, Y7
+
+fewnext0:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x04, Y11, Y10
+	VPSRAW       $0x0c, Y10, Y10
+	VPSRAW       $0x0c, Y11, Y11
+	VPBROADCASTD (R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	JEQ          fewnext1
+	VPBROADCASTD 4(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	JPS          fewnext1
+	VPBROADCASTD 8(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	JCC          fewnext1
+	VPBROADCASTD 12(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPMADDWD     Y11, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+
+fewnext1:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x0c, Y9, Y10
+	VPSLLW       $0x08, Y9, Y11
+	VPSRAW       $0x0c, Y10, Y10
+	VPSRAW       $0x0c, Y11, Y11
+	VPBROADCASTD (R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	JEQ          fewnext2
+	VPBROADCASTD 4(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	JPS          fewnext2
+	VPBROADCASTD 8(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y13
+	VPMADDWD     Y11, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	JCC          fewnext2
+	VPBROADCASTD 12(R11), Y13
+	VPMADDWD     Y10, Y13, Y13
+	VPADDD       Y13, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPMADDWD     Y11, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+
+fewnext2:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x04, Y9, Y10
+	VPSRAW       $0x0c, Y10, Y10
+	VPSRAW       $0x0c, Y9, Y9
+	VPBROADCASTD (R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	JEQ          fewnext3
+	VPBROADCASTD 4(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	JPS          fewnext3
+	VPBROADCASTD 8(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	JCC          fewnext3
+	VPBROADCASTD 12(R11), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+
+fewnext3:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x0c, Y12, Y9
+	VPSLLW       $0x08, Y12, Y10
+	VPSRAW       $0x0c, Y9, Y9
+	VPSRAW       $0x0c, Y10, Y10
+	VPBROADCASTD (R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	JEQ          fewnext4
+	VPBROADCASTD 4(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	JPS          fewnext4
+	VPBROADCASTD 8(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	JCC          fewnext4
+	VPBROADCASTD 12(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y10, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext4:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x04, Y12, Y9
+	VPSRAW       $0x0c, Y9, Y9
+	VPSRAW       $0x0c, Y12, Y12
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext5
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext5
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y12, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext5
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y12, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext5:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x0c, Y8, Y9
+	VPSLLW       $0x08, Y8, Y10
+	VPSRAW       $0x0c, Y9, Y9
+	VPSRAW       $0x0c, Y10, Y10
+	VPBROADCASTD (R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	JEQ          fewnext6
+	VPBROADCASTD 4(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	JPS          fewnext6
+	VPBROADCASTD 8(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	JCC          fewnext6
+	VPBROADCASTD 12(R11), Y11
+	VPMADDWD     Y9, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y10, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext6:
+	LEAQ         (R11)(SI*2), R11
+	VPSLLW       $0x04, Y8, Y9
+	VPSRAW       $0x0c, Y9, Y9
+	VPSRAW       $0x0c, Y8, Y8
+	VPBROADCASTD (R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD (R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	JEQ          fewnext7
+	VPBROADCASTD 4(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	JPS          fewnext7
+	VPBROADCASTD 8(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPMADDWD     Y8, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	JCC          fewnext7
+	VPBROADCASTD 12(R11), Y10
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+
+fewnext7:
+	LEAQ    (R11)(SI*2), R11
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R12
+	JNZ     fewstep
+	MOVQ    a_Scales_len+64(FP), R12
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      fewsingle
+	JE      fewfour
+	VMOVUPS (R12), Y8
+	JMP     fewscaled
+
+fewfour:
+	VBROADCASTF128 (R12), Y8
+	JMP            fewscaled
+
+fewsingle:
+	VBROADCASTSS (R12), Y8
+
+fewscaled:
+	MOVQ         a_Lsc+80(FP), R13
+	LEAQ         (R12)(R13*4), R12
+	MOVQ         R12, a_Scales_len+64(FP)
+	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_Unit_base+120(FP), R13
+	LEAQ         (R13)(R12*4), R13
+	CMPQ         a_S_cap+16(FP), $-126
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS (R13), Y9
+	VMULPS       Y9, Y4, Y4
+	VFMADD231PS  Y8, Y4, Y0
+	JEQ          fewnext8
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 4(R13), Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	JPS          fewnext8
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 8(R13), Y4
+	VMULPS       Y4, Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	JCC          fewnext8
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(R13), Y4
+	VMULPS       Y4, Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
+
+fewnext8:
+	MOVQ    a_Group+88(FP), R12
+	SUBQ    R12, a_Scales_cap+72(FP)
+	JNZ     fewgroup
+	MOVQ    a_N+144(FP), CX
+	SUBQ    a_S_len+8(FP), CX
+	CMPQ    CX, $0x01
+	JG      has1
+	VMOVAPS Y0, Y1
+
+has1:
+	CMPQ    CX, $0x02
+	JG      has2
+	VMOVAPS Y1, Y2
+
+has2:
+	CMPQ    CX, $0x03
+	JG      has3
+	VMOVAPS Y2, Y3
+
+has3:
+	MOVQ         a_Max_base+168(FP), BX
+	MOVQ         a_S_len+8(FP), R11
+	MOVQ         a_S_base+0(FP), CX
+	LEAQ         (CX)(R11*4), CX
+	LEAQ         (BX)(R11*4), BX
+	VMOVUPS      (BX), X4
+	VUNPCKLPS    Y1, Y0, Y5
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y5, Y3
+	VUNPCKHPD    Y1, Y5, Y1
+	VUNPCKLPD    Y2, Y0, Y5
+	VUNPCKHPD    Y2, Y0, Y0
+	VMOVUPS      X3, (CX)
+	VMAXPS       X4, X3, X4
+	CMPQ         a_K_len+32(FP), $0x01
+	JE           stored
+	ADDQ         SI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VMOVUPS      X5, (CX)
+	VMAXPS       X4, X5, X4
+	ADDQ         SI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	CMPQ         a_K_len+32(FP), $0x04
+	JE           stored
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPS      X2, (CX)
+	VMAXPS       X4, X2, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y1, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y5, X1
+	VMOVUPS      X1, (CX)
+	VMAXPS       X4, X1, X4
+	ADDQ         SI, CX
+	VEXTRACTF128 $0x01, Y0, X0
+	VMOVUPS      X0, (CX)
+	VMAXPS       X4, X0, X4
+	ADDQ         SI, CX
+
+stored:
+	VMOVUPS X4, (BX)
+	ADDQ    $0x04, a_S_len+8(FP)
+	SUBQ    a_D+160(FP), DI
+	SUBQ    a_D+160(FP), R8
+	SUBQ    a_D+160(FP), R9
+	SUBQ    a_D+160(FP), R10
+	MOVQ    a_S_len+8(FP), CX
+	CMPQ    CX, a_N+144(FP)
+	JL      queries
+	MOVQ    a_K_len+32(FP), BX
+	SUBQ    BX, a_M+152(FP)
+	MOVQ    a_K_cap+40(FP), CX
+	ADDQ    CX, a_Next_base+192(FP)
+	MOVQ    a_Ldk+48(FP), CX
+	IMULQ   BX, CX
+	ADDQ    CX, DI
+	ADDQ    CX, R8
+	ADDQ    CX, R9
+	ADDQ    CX, R10
+	MOVQ    SI, CX
+	IMULQ   BX, CX
+	ADDQ    CX, a_S_base+0(FP)
+	SHLQ    $0x02, BX
+	ADDQ    BX, a_Scales_base+56(FP)
+	JMP     tile
+
+done:
 	VZEROUPPER
 	RET
 
@@ -36722,15 +37286,15 @@ queries1onward:
 	PCALIGN $0x40
 
 queries1pair:
-	VPMOVSXBW    (R11), Y2
-	VPMOVSXBW    (R11)(R13*1), Y3
-	VPUNPCKLWD   Y3, Y2, Y4
-	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R12), Y3
-	VPMADDWD     Y3, Y4, Y4
-	VPMADDWD     Y3, Y2, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y3, Y1, Y1
+	VPMOVSXBW    (R11), Y3
+	VPMOVSXBW    (R11)(R13*1), Y4
+	VPUNPCKLWD   Y4, Y3, Y2
+	VPUNPCKHWD   Y4, Y3, Y3
+	VPBROADCASTD (R12), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y4, Y1, Y1
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 	PREFETCHT0   (R9)
@@ -36745,15 +37309,15 @@ queries1odd:
 
 	// A last row, whose second has weights of 0.
 	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y2
-	VPMOVSXBW    (R11)(R13*1), Y3
-	VPUNPCKLWD   Y3, Y2, Y4
-	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R12), Y3
-	VPMADDWD     Y3, Y4, Y4
-	VPMADDWD     Y3, Y2, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y3, Y1, Y1
+	VPMOVSXBW    (R11), Y3
+	VPMOVSXBW    (R11)(R13*1), Y4
+	VPUNPCKLWD   Y4, Y3, Y2
+	VPUNPCKHWD   Y4, Y3, Y3
+	VPBROADCASTD (R12), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y4, Y1, Y1
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 
@@ -36845,20 +37409,20 @@ queries2onward:
 	PCALIGN $0x40
 
 queries2pair:
-	VPMOVSXBW    (R11), Y4
-	VPMOVSXBW    (R11)(R13*1), Y5
-	VPUNPCKLWD   Y5, Y4, Y6
-	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R12), Y5
-	VPMADDWD     Y5, Y6, Y7
-	VPMADDWD     Y5, Y4, Y5
+	VPMOVSXBW    (R11), Y5
+	VPMOVSXBW    (R11)(R13*1), Y6
+	VPUNPCKLWD   Y6, Y5, Y4
+	VPUNPCKHWD   Y6, Y5, Y5
+	VPBROADCASTD (R12), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
-	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R12), Y5
-	VPMADDWD     Y5, Y6, Y6
-	VPMADDWD     Y5, Y4, Y5
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y5, Y3, Y3
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R12), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y3, Y3
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 	PREFETCHT0   (R9)
@@ -36873,20 +37437,20 @@ queries2odd:
 
 	// A last row, whose second has weights of 0.
 	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y4
-	VPMOVSXBW    (R11)(R13*1), Y5
-	VPUNPCKLWD   Y5, Y4, Y6
-	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R12), Y5
-	VPMADDWD     Y5, Y6, Y7
-	VPMADDWD     Y5, Y4, Y5
+	VPMOVSXBW    (R11), Y5
+	VPMOVSXBW    (R11)(R13*1), Y6
+	VPUNPCKLWD   Y6, Y5, Y4
+	VPUNPCKHWD   Y6, Y5, Y5
+	VPBROADCASTD (R12), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
-	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R12), Y5
-	VPMADDWD     Y5, Y6, Y6
-	VPMADDWD     Y5, Y4, Y5
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y5, Y3, Y3
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R12), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y3, Y3
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 
@@ -37000,25 +37564,25 @@ queries3onward:
 	PCALIGN $0x40
 
 queries3pair:
-	VPMOVSXBW    (R11), Y6
-	VPMOVSXBW    (R11)(R13*1), Y7
-	VPUNPCKLWD   Y7, Y6, Y8
-	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R12), Y7
-	VPMADDWD     Y7, Y8, Y9
-	VPMADDWD     Y7, Y6, Y7
+	VPMOVSXBW    (R11), Y7
+	VPMOVSXBW    (R11)(R13*1), Y8
+	VPUNPCKLWD   Y8, Y7, Y6
+	VPUNPCKHWD   Y8, Y7, Y7
+	VPBROADCASTD (R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
-	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R12), Y7
-	VPMADDWD     Y7, Y8, Y9
-	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
-	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R12), Y7
-	VPMADDWD     Y7, Y8, Y8
-	VPMADDWD     Y7, Y6, Y7
-	VPADDD       Y8, Y2, Y2
-	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R12), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y8, Y5, Y5
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 	PREFETCHT0   (R9)
@@ -37033,25 +37597,25 @@ queries3odd:
 
 	// A last row, whose second has weights of 0.
 	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y6
-	VPMOVSXBW    (R11)(R13*1), Y7
-	VPUNPCKLWD   Y7, Y6, Y8
-	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R12), Y7
-	VPMADDWD     Y7, Y8, Y9
-	VPMADDWD     Y7, Y6, Y7
+	VPMOVSXBW    (R11), Y7
+	VPMOVSXBW    (R11)(R13*1), Y8
+	VPUNPCKLWD   Y8, Y7, Y6
+	VPUNPCKHWD   Y8, Y7, Y7
+	VPBROADCASTD (R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
-	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R12), Y7
-	VPMADDWD     Y7, Y8, Y9
-	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
-	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R12), Y7
-	VPMADDWD     Y7, Y8, Y8
-	VPMADDWD     Y7, Y6, Y7
-	VPADDD       Y8, Y2, Y2
-	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R12), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y8, Y5, Y5
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 
@@ -37187,30 +37751,30 @@ queries4onward:
 	PCALIGN $0x40
 
 queries4pair:
-	VPMOVSXBW    (R11), Y8
-	VPMOVSXBW    (R11)(R13*1), Y9
-	VPUNPCKLWD   Y9, Y8, Y10
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPMOVSXBW    (R11), Y9
+	VPMOVSXBW    (R11)(R13*1), Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPBROADCASTD (R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
-	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
-	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
-	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R12), Y9
-	VPMADDWD     Y9, Y10, Y10
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y10, Y3, Y3
-	VPADDD       Y9, Y7, Y7
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R12), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y8, Y3, Y3
+	VPADDD       Y10, Y7, Y7
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 	PREFETCHT0   (R9)
@@ -37225,30 +37789,30 @@ queries4odd:
 
 	// A last row, whose second has weights of 0.
 	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y8
-	VPMOVSXBW    (R11)(R13*1), Y9
-	VPUNPCKLWD   Y9, Y8, Y10
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPMOVSXBW    (R11), Y9
+	VPMOVSXBW    (R11)(R13*1), Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPBROADCASTD (R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
-	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
-	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R12), Y9
-	VPMADDWD     Y9, Y10, Y11
-	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
-	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R12), Y9
-	VPMADDWD     Y9, Y10, Y10
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y10, Y3, Y3
-	VPADDD       Y9, Y7, Y7
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R12), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y8, Y3, Y3
+	VPADDD       Y10, Y7, Y7
 	LEAQ         (R11)(BX*2), R11
 	ADDQ         DI, R12
 
@@ -37346,6 +37910,778 @@ queries4loads:
 queries4stored:
 	ADDQ $0x10, R8
 	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries4same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries4same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries4columns
+
+next:
+	// The next 4 queries.
+	IMUL3Q $0x04, CX, SI
+	ADDQ   SI, AX
+	ADDQ   $0x10, a_Pairs_base+64(FP)
+	ADDQ   $0x10, a_Unit_base+104(FP)
+	SUBQ   $0x04, a_N+136(FP)
+	JG     queries
+	VZEROUPPER
+	RET
+
+// func skinnyPVCodes4AVX2(a ukernel.PVCodesArgs)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyPVCodes4AVX2(SB), NOSPLIT, $0-192
+	PCALIGN $0x40
+	SHRQ    $0x01, a_Dv+152(FP)
+	SHRQ    $0x01, a_Group+128(FP)
+	MOVQ    a_O_base+0(FP), AX
+	MOVQ    a_Ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_V_base+32(FP), DX
+	MOVQ    a_Ldv+56(FP), BX
+	MOVQ    a_Ldp+88(FP), DI
+	SHLQ    $0x02, DI
+
+queries:
+	MOVQ a_N+136(FP), SI
+	CMPQ SI, $0x04
+	JGE  queries4
+	CMPQ SI, $0x03
+	JGE  queries3
+	CMPQ SI, $0x02
+	JGE  queries2
+
+	// 1 queries.
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000010, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries1dense
+	LEAQ (BX)(BX*1), R10
+
+queries1dense:
+queries1columns:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x10
+	JE    queries1onward
+	MOVQ  R8, R13
+	SHRQ  $0x03, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+168(FP), R13
+	ADDQ  R13, R9
+
+queries1onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries1odd
+	PCALIGN $0x40
+
+queries1pair:
+	VMOVQ        (R11), X2
+	VMOVQ        (R11)(R13*1), X3
+	VPUNPCKLBW   X3, X2, X2
+	VPMOVSXBW    X2, Y3
+	VPSLLW       $0x0c, Y3, Y2
+	VPSRAW       $0x0c, Y2, Y2
+	VPSRAW       $0x04, Y3, Y3
+	VPBROADCASTD (R12), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y4, Y1, Y1
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries1pair
+
+queries1odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries1sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVQ        (R11), X2
+	VMOVQ        (R11)(R13*1), X3
+	VPUNPCKLBW   X3, X2, X2
+	VPMOVSXBW    X2, Y3
+	VPSLLW       $0x0c, Y3, Y2
+	VPSRAW       $0x0c, Y2, Y2
+	VPSRAW       $0x04, Y3, Y3
+	VPBROADCASTD (R12), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y4
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y4, Y1, Y1
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+
+queries1sums:
+	CMPB         a_Load+160(FP), $0x00
+	JNE          queries1loads
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y2
+	VPUNPCKLDQ   Y1, Y0, Y3
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (R11)
+	VPERM2I128   $0x31, Y0, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	JMP          queries1stored
+
+queries1loads:
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y2
+	VPUNPCKLDQ   Y1, Y0, Y3
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R11), Y2, Y1
+	VMOVUPS      Y1, (R11)
+	VPERM2I128   $0x31, Y0, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R11), Y2, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+
+queries1stored:
+	ADDQ $0x08, R8
+	SUBQ $0x08, a_Unit_cap+120(FP)
+	JNZ  queries1same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries1same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries1columns
+	JMP  next
+
+	// 2 queries.
+queries2:
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000010, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries2dense
+	LEAQ (BX)(BX*1), R10
+
+queries2dense:
+queries2columns:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x10
+	JE    queries2onward
+	MOVQ  R8, R13
+	SHRQ  $0x03, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+168(FP), R13
+	ADDQ  R13, R9
+
+queries2onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries2odd
+	PCALIGN $0x40
+
+queries2pair:
+	VMOVQ        (R11), X4
+	VMOVQ        (R11)(R13*1), X5
+	VPUNPCKLBW   X5, X4, X4
+	VPMOVSXBW    X4, Y5
+	VPSLLW       $0x0c, Y5, Y4
+	VPSRAW       $0x0c, Y4, Y4
+	VPSRAW       $0x04, Y5, Y5
+	VPBROADCASTD (R12), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y7, Y0, Y0
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R12), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y3, Y3
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries2pair
+
+queries2odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries2sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVQ        (R11), X4
+	VMOVQ        (R11)(R13*1), X5
+	VPUNPCKLBW   X5, X4, X4
+	VPMOVSXBW    X4, Y5
+	VPSLLW       $0x0c, Y5, Y4
+	VPSRAW       $0x0c, Y4, Y4
+	VPSRAW       $0x04, Y5, Y5
+	VPBROADCASTD (R12), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y7, Y0, Y0
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R12), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y3, Y3
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+
+queries2sums:
+	CMPB         a_Load+160(FP), $0x00
+	JNE          queries2loads
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y4
+	VPUNPCKLDQ   Y2, Y0, Y5
+	VPUNPCKHDQ   Y2, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y5, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, (R11)
+	VPERM2I128   $0x31, Y0, Y5, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y3, Y1, Y2
+	VPUNPCKHDQ   Y3, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y2, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y1, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	JMP          queries2stored
+
+queries2loads:
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y4
+	VPUNPCKLDQ   Y2, Y0, Y5
+	VPUNPCKHDQ   Y2, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y5, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11), Y4, Y2
+	VMOVUPS      Y2, (R11)
+	VPERM2I128   $0x31, Y0, Y5, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R11), Y4, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y3, Y1, Y2
+	VPUNPCKHDQ   Y3, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y2, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R11), Y0, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y1, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+
+queries2stored:
+	ADDQ $0x08, R8
+	SUBQ $0x08, a_Unit_cap+120(FP)
+	JNZ  queries2same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries2same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries2columns
+	JMP  next
+
+	// 3 queries.
+queries3:
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000010, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries3dense
+	LEAQ (BX)(BX*1), R10
+
+queries3dense:
+queries3columns:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x10
+	JE    queries3onward
+	MOVQ  R8, R13
+	SHRQ  $0x03, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+168(FP), R13
+	ADDQ  R13, R9
+
+queries3onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries3odd
+	PCALIGN $0x40
+
+queries3pair:
+	VMOVQ        (R11), X6
+	VMOVQ        (R11)(R13*1), X7
+	VPUNPCKLBW   X7, X6, X6
+	VPMOVSXBW    X6, Y7
+	VPSLLW       $0x0c, Y7, Y6
+	VPSRAW       $0x0c, Y6, Y6
+	VPSRAW       $0x04, Y7, Y7
+	VPBROADCASTD (R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y9, Y0, Y0
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y9, Y1, Y1
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R12), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y8, Y5, Y5
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries3pair
+
+queries3odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries3sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVQ        (R11), X6
+	VMOVQ        (R11)(R13*1), X7
+	VPUNPCKLBW   X7, X6, X6
+	VPMOVSXBW    X6, Y7
+	VPSLLW       $0x0c, Y7, Y6
+	VPSRAW       $0x0c, Y6, Y6
+	VPSRAW       $0x04, Y7, Y7
+	VPBROADCASTD (R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y9, Y0, Y0
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R12), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y9, Y1, Y1
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R12), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y8, Y5, Y5
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+
+queries3sums:
+	CMPB         a_Load+160(FP), $0x00
+	JNE          queries3loads
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y6
+	VPUNPCKLDQ   Y3, Y0, Y7
+	VPUNPCKHDQ   Y3, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y7, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y0, Y7, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y4, Y1, Y3
+	VPUNPCKHDQ   Y4, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y3, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y1, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
+	VPUNPCKLDQ   Y5, Y2, Y1
+	VPUNPCKHDQ   Y5, Y2, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	JMP          queries3stored
+
+queries3loads:
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y6
+	VPUNPCKLDQ   Y3, Y0, Y7
+	VPUNPCKHDQ   Y3, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y7, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R11), Y6, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y0, Y7, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R11), Y6, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y4, Y1, Y3
+	VPUNPCKHDQ   Y4, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y3, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11), Y0, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y1, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
+	VPUNPCKLDQ   Y5, Y2, Y1
+	VPUNPCKHDQ   Y5, Y2, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R11), Y0, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+
+queries3stored:
+	ADDQ $0x08, R8
+	SUBQ $0x08, a_Unit_cap+120(FP)
+	JNZ  queries3same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries3same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries3columns
+	JMP  next
+
+	// 4 queries.
+queries4:
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000010, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries4dense
+	LEAQ (BX)(BX*1), R10
+
+queries4dense:
+queries4columns:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x10
+	JE    queries4onward
+	MOVQ  R8, R13
+	SHRQ  $0x03, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+168(FP), R13
+	ADDQ  R13, R9
+
+queries4onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries4odd
+	PCALIGN $0x40
+
+queries4pair:
+	VMOVQ        (R11), X8
+	VMOVQ        (R11)(R13*1), X9
+	VPUNPCKLBW   X9, X8, X8
+	VPMOVSXBW    X8, Y9
+	VPSLLW       $0x0c, Y9, Y8
+	VPSRAW       $0x0c, Y8, Y8
+	VPSRAW       $0x04, Y9, Y9
+	VPBROADCASTD (R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y0, Y0
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y1, Y1
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y2, Y2
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R12), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y8, Y3, Y3
+	VPADDD       Y10, Y7, Y7
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries4pair
+
+queries4odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries4sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVQ        (R11), X8
+	VMOVQ        (R11)(R13*1), X9
+	VPUNPCKLBW   X9, X8, X8
+	VPMOVSXBW    X8, Y9
+	VPSLLW       $0x0c, Y9, Y8
+	VPSRAW       $0x0c, Y8, Y8
+	VPSRAW       $0x04, Y9, Y9
+	VPBROADCASTD (R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y0, Y0
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y1, Y1
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R12), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y11, Y2, Y2
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R12), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y8, Y3, Y3
+	VPADDD       Y10, Y7, Y7
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+
+queries4sums:
+	CMPB         a_Load+160(FP), $0x00
+	JNE          queries4loads
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y8
+	VPUNPCKLDQ   Y4, Y0, Y9
+	VPUNPCKHDQ   Y4, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y9, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y0, Y9, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y5, Y1, Y4
+	VPUNPCKHDQ   Y5, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y4, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, (R11)
+	VPERM2I128   $0x31, Y1, Y4, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
+	VPUNPCKLDQ   Y6, Y2, Y1
+	VPUNPCKHDQ   Y6, Y2, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
+	VPUNPCKLDQ   Y7, Y3, Y1
+	VPUNPCKHDQ   Y7, Y3, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	JMP          queries4stored
+
+queries4loads:
+	LEAQ         (AX)(R8*8), R11
+	MOVQ         a_Unit_len+112(FP), R12
+	VBROADCASTSS (R12), Y8
+	VPUNPCKLDQ   Y4, Y0, Y9
+	VPUNPCKHDQ   Y4, Y0, Y0
+	VPERM2I128   $0x20, Y0, Y9, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11), Y8, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y0, Y9, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R11), Y8, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
+	VPUNPCKLDQ   Y5, Y1, Y4
+	VPUNPCKHDQ   Y5, Y1, Y1
+	VPERM2I128   $0x20, Y1, Y4, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  (R11), Y0, Y5
+	VMOVUPS      Y5, (R11)
+	VPERM2I128   $0x31, Y1, Y4, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
+	VPUNPCKLDQ   Y6, Y2, Y1
+	VPUNPCKHDQ   Y6, Y2, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11), Y0, Y4
+	VMOVUPS      Y4, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
+	VPUNPCKLDQ   Y7, Y3, Y1
+	VPUNPCKHDQ   Y7, Y3, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R11), Y0, Y3
+	VMOVUPS      Y3, (R11)
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+
+queries4stored:
+	ADDQ $0x08, R8
+	SUBQ $0x08, a_Unit_cap+120(FP)
 	JNZ  queries4same
 	MOVQ a_Group+128(FP), R11
 	MOVQ R11, a_Unit_cap+120(FP)

@@ -596,20 +596,30 @@ func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, d
 //go:noescape
 func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
 
-// skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
-//
-//go:noescape
-func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
-
 // skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
 //
 //go:noescape
 func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
+// skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+
+// skinnyQKCodes4AVX512 is SkinnyKernels.QKCodes4, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodes4AVX512(a ukernel.QKCodesArgs)
+
 // skinnyPVCodesAVX512 is SkinnyKernels.PVCodes, see package ukernel.
 //
 //go:noescape
 func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
+
+// skinnyPVCodes4AVX512 is SkinnyKernels.PVCodes4, see package ukernel.
+//
+//go:noescape
+func skinnyPVCodes4AVX512(a ukernel.PVCodesArgs)
 
 // codeScoresAVX512 is LaneKernels.CodeScores, see package ukernel.
 //

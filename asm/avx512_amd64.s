@@ -60483,6 +60483,108 @@ chunk1done:
 	SUBQ    $0x00000010, AX
 	JMP     columns
 
+// func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·skinnyPairsAVX512(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	CMPQ    unit_len+112(FP), $0x10
+	JL      few
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+112(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Z0, Z0, Z0
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VANDPS       Z1, Z2, Z2
+	VPMAXUD      Z2, Z0, Z0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	MOVQ         bits+96(FP), R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VANDPS       const7f800000AVX512<>+0(SB), Z0, Z3
+	VPSUBD       Z1, Z3, Z3
+	VPADDD       const0bc00000AVX512<>+0(SB), Z3, Z1
+	VPCMPGTD     const717fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z2
+	VPCMPGTD     const0d7fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z0
+	VANDNPS      Z0, Z2, Z0
+	VANDPS       const7fc00000AVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z3, Z3
+	VORPS        Z2, Z3, Z3
+	VMOVUPS      Z3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS    (R12), Z2
+	VMULPS          (R11), Z2, Z2
+	VADDPS          Z1, Z2, Z2
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VBROADCASTSS    (R12), Z3
+	VMULPS          (R11), Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VPSLLD          $0x10, Z3, Z3
+	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z3, Z2
+	VANDPS          Z0, Z2, Z2
+	VMOVUPS         Z2, (R14)
+	ADDQ            R9, R14
+	SUBQ            $0x02, R13
+	JGE             pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VADDPS       Z1, Z2, Z2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VANDPS       const0000ffffAVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R14)
+
+end:
+	ADDQ $0x00000040, R8
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyPairsAVX2+0(SB)
+
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-224
@@ -61339,107 +61441,869 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·skinnyPairsAVX512(SB), NOSPLIT, $0-128
+// func skinnyQKCodes4AVX512(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·skinnyQKCodes4AVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	CMPQ    unit_len+112(FP), $0x10
-	JL      few
-	MOVQ    s_base+24(FP), AX
-	MOVQ    ld+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    n+56(FP), DX
-	MOVQ    scales_base+64(FP), BX
-	MOVQ    lsc+88(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    unit_base+104(FP), DI
-	MOVQ    pairs_base+0(FP), R8
-	MOVQ    unit_len+112(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    unit_len+112(FP), R10
+	SHRQ    $0x01, a_D+160(FP)
+	SHRQ    $0x01, a_Group+88(FP)
+	MOVQ    a_Ldk+48(FP), AX
+	MOVQ    a_Far+216(FP), DX
+	MOVQ    a_D+160(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
-	// One vector of lanes.
-lanes:
-	VXORPS  Z0, Z0, Z0
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z1
-	MOVQ    AX, R11
-	MOVQ    BX, R12
-	MOVQ    DX, R13
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
 
-largest:
-	VBROADCASTSS (R12), Z2
-	VMULPS       (R11), Z2, Z2
-	VANDPS       Z1, Z2, Z2
-	VPMAXUD      Z2, Z0, Z0
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	DECQ         R13
-	JNZ          largest
-	MOVQ         bits+96(FP), R11
-	VMOVD        R11, X1
-	VPBROADCASTD X1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VANDPS       const7f800000AVX512<>+0(SB), Z0, Z3
-	VPSUBD       Z1, Z3, Z3
-	VPADDD       const0bc00000AVX512<>+0(SB), Z3, Z1
-	VPCMPGTD     const717fffffAVX512<>+0(SB), Z0, K1
-	VPMOVM2D     K1, Z2
-	VPCMPGTD     const0d7fffffAVX512<>+0(SB), Z0, K1
-	VPMOVM2D     K1, Z0
-	VANDNPS      Z0, Z2, Z0
-	VANDPS       const7fc00000AVX512<>+0(SB), Z2, Z2
-	VANDPS       Z0, Z3, Z3
-	VORPS        Z2, Z3, Z3
-	VMOVUPS      Z3, (DI)
-	MOVQ         AX, R11
-	MOVQ         BX, R12
-	MOVQ         DX, R13
-	MOVQ         R8, R14
-	SUBQ         $0x02, R13
-	JL           single
+dense:
+	MOVQ $0x7fffffffffffffff, CX
 
-pair:
-	VBROADCASTSS    (R12), Z2
-	VMULPS          (R11), Z2, Z2
-	VADDPS          Z1, Z2, Z2
-	ADDQ            CX, R11
-	ADDQ            SI, R12
-	VBROADCASTSS    (R12), Z3
-	VMULPS          (R11), Z3, Z3
-	VADDPS          Z1, Z3, Z3
-	ADDQ            CX, R11
-	ADDQ            SI, R12
-	VPSLLD          $0x10, Z3, Z3
-	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z3, Z2
-	VANDPS          Z0, Z2, Z2
-	VMOVUPS         Z2, (R14)
-	ADDQ            R9, R14
-	SUBQ            $0x02, R13
-	JGE             pair
+rows:
+	MOVQ CX, a_Next_len+200(FP)
+	MOVQ BX, a_Next_cap+208(FP)
+	MOVQ a_Max_len+176(FP), SI
+	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	MOVQ $0x00000010, CX
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+	CMPQ a_M+152(FP), $0x10
+	JGE  chosen
+	MOVQ $0x00000004, CX
+	XORQ AX, AX
+	XORQ R11, R11
+	CMPQ a_M+152(FP), $0x04
+	JGE  chosen
+	MOVQ $0x00000001, CX
+	MOVQ DI, R8
+	MOVQ DI, R9
+	MOVQ DI, R10
 
-single:
-	ADDQ         $0x02, R13
-	JZ           end
-	VBROADCASTSS (R12), Z2
-	VMULPS       (R11), Z2, Z2
-	VADDPS       Z1, Z2, Z2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	VANDPS       const0000ffffAVX512<>+0(SB), Z2, Z2
-	VANDPS       Z0, Z2, Z2
-	VMOVUPS      Z2, (R14)
+chosen:
+	MOVQ  CX, a_K_len+32(FP)
+	IMULQ a_Ldk+48(FP), CX
+	MOVQ  CX, a_K_cap+40(FP)
 
-end:
-	ADDQ $0x00000040, R8
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DI
-	SUBQ $0x00000010, R10
-	JNZ  lanes
-	VZEROUPPER
-	RET
+tile:
+	MOVQ  a_M+152(FP), CX
+	SUBQ  a_K_len+32(FP), CX
+	JGE   whole
+	CMPQ  a_M+152(FP), $0x00
+	JE    done
+	SUBQ  CX, a_M+152(FP)
+	MOVQ  a_Ldk+48(FP), BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, a_S_base+0(FP)
+	SHLQ  $0x02, CX
+	ADDQ  CX, a_Scales_base+56(FP)
+
+whole:
+	MOVQ $0x00000000, a_S_len+8(FP)
+
+queries:
+	MOVQ    a_S_len+8(FP), R12
+	SHLQ    $0x02, R12
+	ADDQ    a_Q_base+96(FP), R12
+	MOVQ    a_Next_base+192(FP), CX
+	MOVQ    a_Next_len+200(FP), BX
+	MOVQ    a_Scales_base+56(FP), R13
+	MOVQ    R13, a_Scales_len+64(FP)
+	MOVQ    a_D+160(FP), R13
+	MOVQ    R13, a_Scales_cap+72(FP)
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z2
+	VMOVUPS const80000000AVX512<>+0(SB), Z3
+	VMOVUPS const80000000AVX512<>+0(SB), Z4
+	VMOVUPS const80000000AVX512<>+0(SB), Z5
+	VMOVUPS const80000000AVX512<>+0(SB), Z6
+	VMOVUPS const80000000AVX512<>+0(SB), Z7
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	CMPQ    R13, $0x04
+	JLE     few
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	MOVQ    $0x00000008, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	LEAQ    heightsAVX512<>+24(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, a_S_cap+16(FP)
+
+manygroup:
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    a_Group+88(FP), R13
+	PCALIGN $0x40
+
+manystep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead0
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead1
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead2
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        manyahead3
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+manyahead3:
+	VMOVUPS       (DI), X16
+	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
+	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
+	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
+	VMOVUPS       (R8), X17
+	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
+	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
+	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
+	VMOVUPS       (R9), X18
+	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
+	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
+	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
+	VMOVUPS       (R10), X19
+	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
+	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
+	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VUNPCKLPS     Z17, Z16, Z20
+	VUNPCKHPS     Z17, Z16, Z16
+	VUNPCKLPS     Z19, Z18, Z17
+	VUNPCKHPS     Z19, Z18, Z18
+	VUNPCKLPD     Z17, Z20, Z19
+	VUNPCKHPD     Z17, Z20, Z17
+	VUNPCKLPD     Z18, Z16, Z20
+	VUNPCKHPD     Z18, Z16, Z16
+	CMPQ          a_S_cap+16(FP), $-126
+	VPSLLW        $0x0c, Z19, Z18
+	VPSLLW        $0x08, Z19, Z21
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z21, Z21
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z21, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z21, Z12
+	JEQ           manynext0
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z21, Z13
+	JPS           manynext0
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z21, Z14
+	JCC           manynext0
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z21, Z15
+
+manynext0:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z19, Z18
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	JEQ           manynext1
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	JPS           manynext1
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	JCC           manynext1
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+
+manynext1:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z17, Z18
+	VPSLLW        $0x08, Z17, Z19
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	JEQ           manynext2
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	JPS           manynext2
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	JCC           manynext2
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+
+manynext2:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z17, Z18
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
+	VPDPWSSD.BCST 4(R12), Z18, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST 8(R12), Z18, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
+	VPDPWSSD.BCST 12(R12), Z18, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 16(R12), Z18, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	JEQ           manynext3
+	VPDPWSSD.BCST 20(R12), Z18, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	JPS           manynext3
+	VPDPWSSD.BCST 24(R12), Z18, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	JCC           manynext3
+	VPDPWSSD.BCST 28(R12), Z18, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+
+manynext3:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z20, Z17
+	VPSLLW        $0x08, Z20, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z18, Z18
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	JEQ           manynext4
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	JPS           manynext4
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	JCC           manynext4
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+
+manynext4:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z20, Z17
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z20, Z20
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	JEQ           manynext5
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	JPS           manynext5
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	JCC           manynext5
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+
+manynext5:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z16, Z17
+	VPSLLW        $0x08, Z16, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z18, Z18
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	JEQ           manynext6
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	JPS           manynext6
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	JCC           manynext6
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+
+manynext6:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z16, Z17
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z16, Z16
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
+	VPDPWSSD.BCST 4(R12), Z17, Z9
+	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST 8(R12), Z17, Z10
+	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
+	VPDPWSSD.BCST 12(R12), Z17, Z11
+	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 16(R12), Z17, Z12
+	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	JEQ           manynext7
+	VPDPWSSD.BCST 20(R12), Z17, Z13
+	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	JPS           manynext7
+	VPDPWSSD.BCST 24(R12), Z17, Z14
+	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	JCC           manynext7
+	VPDPWSSD.BCST 28(R12), Z17, Z15
+	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+
+manynext7:
+	LEAQ    (R12)(SI*2), R12
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R13
+	JNZ     manystep
+	MOVQ    a_Scales_len+64(FP), R13
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      manysingle
+	JE      manyfour
+	VMOVUPS (R13), Z16
+	JMP     manyscaled
+
+manyfour:
+	VBROADCASTF32X4 (R13), Z16
+	JMP             manyscaled
+
+manysingle:
+	VBROADCASTSS (R13), Z16
+
+manyscaled:
+	MOVQ        a_Lsc+80(FP), R14
+	LEAQ        (R13)(R14*4), R13
+	MOVQ        R13, a_Scales_len+64(FP)
+	MOVQ        a_S_len+8(FP), R13
+	MOVQ        a_Unit_base+120(FP), R14
+	LEAQ        (R14)(R13*4), R14
+	CMPQ        a_S_cap+16(FP), $-126
+	VCVTDQ2PS   Z8, Z8
+	VMULPS.BCST (R14), Z8, Z8
+	VFMADD231PS Z16, Z8, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS.BCST 4(R14), Z9, Z9
+	VFMADD231PS Z16, Z9, Z1
+	VCVTDQ2PS   Z10, Z10
+	VMULPS.BCST 8(R14), Z10, Z10
+	VFMADD231PS Z16, Z10, Z2
+	VCVTDQ2PS   Z11, Z11
+	VMULPS.BCST 12(R14), Z11, Z11
+	VFMADD231PS Z16, Z11, Z3
+	VCVTDQ2PS   Z12, Z12
+	VMULPS.BCST 16(R14), Z12, Z12
+	VFMADD231PS Z16, Z12, Z4
+	JEQ         manynext8
+	VCVTDQ2PS   Z13, Z13
+	VMULPS.BCST 20(R14), Z13, Z13
+	VFMADD231PS Z16, Z13, Z5
+	JPS         manynext8
+	VCVTDQ2PS   Z14, Z14
+	VMULPS.BCST 24(R14), Z14, Z14
+	VFMADD231PS Z16, Z14, Z6
+	JCC         manynext8
+	VCVTDQ2PS   Z15, Z15
+	VMULPS.BCST 28(R14), Z15, Z15
+	VFMADD231PS Z16, Z15, Z7
+
+manynext8:
+	MOVQ a_Group+88(FP), R13
+	SUBQ R13, a_Scales_cap+72(FP)
+	JNZ  manygroup
+	JMP  store
 
 few:
-	JMP ·skinnyPairsAVX2+0(SB)
+	MOVQ    a_N+144(FP), R13
+	SUBQ    a_S_len+8(FP), R13
+	MOVQ    $0x00000004, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	LEAQ    heightsAVX512<>+56(SB), R14
+	MOVQ    (R14)(R13*8), R13
+	MOVQ    R13, a_S_cap+16(FP)
+
+fewgroup:
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    a_Group+88(FP), R13
+	PCALIGN $0x40
+
+fewstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead0
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead1
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead2
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        fewahead3
+	ADDQ       a_Next_cap+208(FP), CX
+	MOVQ       a_Next_len+200(FP), BX
+
+fewahead3:
+	VMOVUPS       (DI), X16
+	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
+	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
+	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
+	VMOVUPS       (R8), X17
+	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
+	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
+	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
+	VMOVUPS       (R9), X18
+	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
+	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
+	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
+	VMOVUPS       (R10), X19
+	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
+	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
+	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VUNPCKLPS     Z17, Z16, Z20
+	VUNPCKHPS     Z17, Z16, Z16
+	VUNPCKLPS     Z19, Z18, Z17
+	VUNPCKHPS     Z19, Z18, Z18
+	VUNPCKLPD     Z17, Z20, Z19
+	VUNPCKHPD     Z17, Z20, Z17
+	VUNPCKLPD     Z18, Z16, Z20
+	VUNPCKHPD     Z18, Z16, Z16
+	CMPQ          a_S_cap+16(FP), $-126
+	VPSLLW        $0x0c, Z19, Z18
+	VPSLLW        $0x08, Z19, Z21
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z21, Z21
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z21, Z9
+	JEQ           fewnext0
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z11
+	JPS           fewnext0
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z13
+	JCC           fewnext0
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z15
+
+fewnext0:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z19, Z18
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	JEQ           fewnext1
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	JPS           fewnext1
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	JCC           fewnext1
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+
+fewnext1:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z17, Z18
+	VPSLLW        $0x08, Z17, Z19
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z19, Z19
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	JEQ           fewnext2
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	JPS           fewnext2
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	JCC           fewnext2
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+
+fewnext2:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z17, Z18
+	VPSRAW        $0x0c, Z18, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPDPWSSD.BCST (R12), Z18, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	JEQ           fewnext3
+	VPDPWSSD.BCST 4(R12), Z18, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	JPS           fewnext3
+	VPDPWSSD.BCST 8(R12), Z18, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	JCC           fewnext3
+	VPDPWSSD.BCST 12(R12), Z18, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+
+fewnext3:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z20, Z17
+	VPSLLW        $0x08, Z20, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z18, Z18
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	JEQ           fewnext4
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	JPS           fewnext4
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	JCC           fewnext4
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+
+fewnext4:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z20, Z17
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z20, Z20
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	JEQ           fewnext5
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	JPS           fewnext5
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	JCC           fewnext5
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+
+fewnext5:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x0c, Z16, Z17
+	VPSLLW        $0x08, Z16, Z18
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z18, Z18
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	JEQ           fewnext6
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	JPS           fewnext6
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	JCC           fewnext6
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+
+fewnext6:
+	LEAQ          (R12)(SI*2), R12
+	VPSLLW        $0x04, Z16, Z17
+	VPSRAW        $0x0c, Z17, Z17
+	VPSRAW        $0x0c, Z16, Z16
+	VPDPWSSD.BCST (R12), Z17, Z8
+	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	JEQ           fewnext7
+	VPDPWSSD.BCST 4(R12), Z17, Z10
+	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	JPS           fewnext7
+	VPDPWSSD.BCST 8(R12), Z17, Z12
+	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	JCC           fewnext7
+	VPDPWSSD.BCST 12(R12), Z17, Z14
+	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+
+fewnext7:
+	LEAQ    (R12)(SI*2), R12
+	ADDQ    $0x10, DI
+	ADDQ    $0x10, R8
+	ADDQ    $0x10, R9
+	ADDQ    $0x10, R10
+	SUBQ    $0x10, R13
+	JNZ     fewstep
+	MOVQ    a_Scales_len+64(FP), R13
+	CMPQ    a_K_len+32(FP), $0x04
+	JL      fewsingle
+	JE      fewfour
+	VMOVUPS (R13), Z16
+	JMP     fewscaled
+
+fewfour:
+	VBROADCASTF32X4 (R13), Z16
+	JMP             fewscaled
+
+fewsingle:
+	VBROADCASTSS (R13), Z16
+
+fewscaled:
+	MOVQ        a_Lsc+80(FP), R14
+	LEAQ        (R13)(R14*4), R13
+	MOVQ        R13, a_Scales_len+64(FP)
+	MOVQ        a_S_len+8(FP), R13
+	MOVQ        a_Unit_base+120(FP), R14
+	LEAQ        (R14)(R13*4), R14
+	CMPQ        a_S_cap+16(FP), $-126
+	VPADDD      Z9, Z8, Z8
+	VCVTDQ2PS   Z8, Z8
+	VMULPS.BCST (R14), Z8, Z8
+	VFMADD231PS Z16, Z8, Z0
+	JEQ         fewnext8
+	VPADDD      Z11, Z10, Z10
+	VCVTDQ2PS   Z10, Z10
+	VMULPS.BCST 4(R14), Z10, Z10
+	VFMADD231PS Z16, Z10, Z1
+	JPS         fewnext8
+	VPADDD      Z13, Z12, Z12
+	VCVTDQ2PS   Z12, Z12
+	VMULPS.BCST 8(R14), Z12, Z12
+	VFMADD231PS Z16, Z12, Z2
+	JCC         fewnext8
+	VPADDD      Z15, Z14, Z14
+	VCVTDQ2PS   Z14, Z14
+	VMULPS.BCST 12(R14), Z14, Z14
+	VFMADD231PS Z16, Z14, Z3
+
+fewnext8:
+	MOVQ a_Group+88(FP), R13
+	SUBQ R13, a_Scales_cap+72(FP)
+	JNZ  fewgroup
+
+store:
+	MOVQ    a_N+144(FP), CX
+	SUBQ    a_S_len+8(FP), CX
+	CMPQ    CX, $0x01
+	JG      has1
+	VMOVAPS Z0, Z1
+
+has1:
+	CMPQ    CX, $0x02
+	JG      has2
+	VMOVAPS Z1, Z2
+
+has2:
+	CMPQ    CX, $0x03
+	JG      has3
+	VMOVAPS Z2, Z3
+
+has3:
+	MOVQ          a_Max_base+168(FP), BX
+	MOVQ          a_S_len+8(FP), R12
+	MOVQ          a_S_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X8
+	VUNPCKLPS     Z1, Z0, Z9
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z9, Z3
+	VUNPCKHPD     Z1, Z9, Z1
+	VUNPCKLPD     Z2, Z0, Z9
+	VUNPCKHPD     Z2, Z0, Z0
+	VMOVUPS       X3, (CX)
+	VMAXPS        X8, X3, X8
+	CMPQ          a_K_len+32(FP), $0x01
+	JE            stored
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X8, X9, X8
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X8, X0, X8
+	CMPQ          a_K_len+32(FP), $0x04
+	JE            stored
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X8, X2, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X8, X1, X8
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X8, X0, X8
+	ADDQ          SI, CX
+
+stored:
+	VMOVUPS X8, (BX)
+	ADDQ    $0x04, a_S_len+8(FP)
+
+	// The other four.
+	MOVQ    a_S_len+8(FP), R12
+	CMPQ    R12, a_N+144(FP)
+	JGE     end
+	TESTQ   $0x00000004, R12
+	JZ      end
+	VMOVAPS Z4, Z0
+	VMOVAPS Z5, Z1
+	VMOVAPS Z6, Z2
+	VMOVAPS Z7, Z3
+	JMP     store
+
+end:
+	SUBQ  a_D+160(FP), DI
+	SUBQ  a_D+160(FP), R8
+	SUBQ  a_D+160(FP), R9
+	SUBQ  a_D+160(FP), R10
+	MOVQ  a_S_len+8(FP), CX
+	CMPQ  CX, a_N+144(FP)
+	JL    queries
+	MOVQ  a_K_len+32(FP), BX
+	SUBQ  BX, a_M+152(FP)
+	MOVQ  a_K_cap+40(FP), CX
+	ADDQ  CX, a_Next_base+192(FP)
+	MOVQ  a_Ldk+48(FP), CX
+	IMULQ BX, CX
+	ADDQ  CX, DI
+	ADDQ  CX, R8
+	ADDQ  CX, R9
+	ADDQ  CX, R10
+	MOVQ  SI, CX
+	IMULQ BX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, BX
+	ADDQ  BX, a_Scales_base+56(FP)
+	JMP   tile
+
+done:
+	VZEROUPPER
+	RET
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
@@ -61576,23 +62440,23 @@ queries4sums:
 	CMPQ             a_N+136(FP), $0x01
 	JE               queries4stored
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 4(R12), Z3, Z12
-	VMOVUPS          Z12, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z11
+	VFMADD231PS.BCST 4(R12), Z3, Z11
+	VMOVUPS          Z11, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x02
 	JE               queries4stored
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 8(R12), Z4, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z11
+	VFMADD231PS.BCST 8(R12), Z4, Z11
+	VMOVUPS          Z11, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x03
 	JE               queries4stored
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z14
-	VFMADD231PS.BCST 12(R12), Z5, Z14
-	VMOVUPS          Z14, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z11
+	VFMADD231PS.BCST 12(R12), Z5, Z11
+	VMOVUPS          Z11, (R11)
 
 queries4stored:
 	ADDQ $0x10, R8
@@ -61702,58 +62566,58 @@ queries8sums:
 	LEAQ             (AX)(R8*4), R11
 	MOVQ             a_Unit_len+112(FP), R12
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z15
-	VFMADD231PS.BCST (R12), Z2, Z15
-	VMOVUPS          Z15, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST (R12), Z2, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x01
 	JE               queries8stored
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z16
-	VFMADD231PS.BCST 4(R12), Z3, Z16
-	VMOVUPS          Z16, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 4(R12), Z3, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x02
 	JE               queries8stored
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z17
-	VFMADD231PS.BCST 8(R12), Z4, Z17
-	VMOVUPS          Z17, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 8(R12), Z4, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x03
 	JE               queries8stored
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z18
-	VFMADD231PS.BCST 12(R12), Z5, Z18
-	VMOVUPS          Z18, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 12(R12), Z5, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x04
 	JE               queries8stored
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        (R11), Z1, K1, Z19
-	VFMADD231PS.BCST 16(R12), Z6, Z19
-	VMOVUPS          Z19, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 16(R12), Z6, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x05
 	JE               queries8stored
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        (R11), Z1, K1, Z20
-	VFMADD231PS.BCST 20(R12), Z7, Z20
-	VMOVUPS          Z20, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 20(R12), Z7, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x06
 	JE               queries8stored
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        (R11), Z1, K1, Z21
-	VFMADD231PS.BCST 24(R12), Z8, Z21
-	VMOVUPS          Z21, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 24(R12), Z8, Z12
+	VMOVUPS          Z12, (R11)
 	ADDQ             CX, R11
 	CMPQ             a_N+136(FP), $0x07
 	JE               queries8stored
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 28(R12), Z9, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 28(R12), Z9, Z12
+	VMOVUPS          Z12, (R11)
 
 queries8stored:
 	ADDQ $0x10, R8
@@ -61786,6 +62650,473 @@ few:
 
 DATA rowOrderAVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\x02\x00\x12\x00\x03\x00\x13\x00\x04\x00\x14\x00\x05\x00\x15\x00\x06\x00\x16\x00\a\x00\x17\x00\b\x00\x18\x00\t\x00\x19\x00\n\x00\x1a\x00\v\x00\x1b\x00\f\x00\x1c\x00\r\x00\x1d\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
 GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVCodes4AVX512(a ukernel.PVCodesArgs)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-192
+	PCALIGN $0x40
+	CMPQ    a_N+136(FP), $0x02
+	JLE     few
+	SHRQ    $0x01, a_Dv+152(FP)
+	SHRQ    $0x01, a_Group+128(FP)
+	MOVQ    a_O_base+0(FP), AX
+	MOVQ    a_Ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_V_base+32(FP), DX
+	MOVQ    a_Ldv+56(FP), BX
+	MOVQ    a_Ldp+88(FP), DI
+	SHLQ    $0x02, DI
+	VMOVUPS rowOrder4AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	MOVBLZX a_Load+160(FP), SI
+	NEGL    SI
+	KMOVW   SI, K1
+
+queries:
+	CMPQ a_N+136(FP), $0x04
+	JG   queries8
+
+	// Up to 4 queries.
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries4dense
+	LEAQ (BX)(BX*1), R10
+
+queries4dense:
+queries4columns:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	LEAQ   (DX)(R8*1), R11
+	MOVQ   SI, R12
+	CMPQ   R10, $0x20
+	JE     queries4onward
+	MOVQ   R8, R13
+	SHRQ   $0x04, R13
+	ANDQ   $0x01, R13
+	IMULQ  BX, R13
+	MOVQ   R8, R9
+	ANDQ   $-64, R9
+	ADDQ   R13, R9
+	MOVQ   a_Next_base+168(FP), R13
+	ADDQ   R13, R9
+
+queries4onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries4odd
+	PCALIGN $0x40
+
+queries4pair:
+	VMOVUPS      (R11), X10
+	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW    Y10, Z10
+	VPERMW       Z10, Z0, Z10
+	VPSLLW       $0x0c, Z10, Z11
+	VPSRAW       $0x0c, Z11, Z11
+	VPSRAW       $0x04, Z10, Z10
+	VPBROADCASTD (R12), Z12
+	VPDPWSSD     Z12, Z11, Z2
+	VPDPWSSD     Z12, Z10, Z6
+	VPBROADCASTD 4(R12), Z12
+	VPDPWSSD     Z12, Z11, Z3
+	VPDPWSSD     Z12, Z10, Z7
+	VPBROADCASTD 8(R12), Z12
+	VPDPWSSD     Z12, Z11, Z4
+	VPDPWSSD     Z12, Z10, Z8
+	VPBROADCASTD 12(R12), Z12
+	VPDPWSSD     Z12, Z11, Z5
+	VPDPWSSD     Z12, Z10, Z9
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries4pair
+
+queries4odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries4sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVUPS      (R11), X10
+	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW    Y10, Z10
+	VPERMW       Z10, Z0, Z10
+	VPSLLW       $0x0c, Z10, Z11
+	VPSRAW       $0x0c, Z11, Z11
+	VPSRAW       $0x04, Z10, Z10
+	VPBROADCASTD (R12), Z12
+	VPDPWSSD     Z12, Z11, Z2
+	VPDPWSSD     Z12, Z10, Z6
+	VPBROADCASTD 4(R12), Z12
+	VPDPWSSD     Z12, Z11, Z3
+	VPDPWSSD     Z12, Z10, Z7
+	VPBROADCASTD 8(R12), Z12
+	VPDPWSSD     Z12, Z11, Z4
+	VPDPWSSD     Z12, Z10, Z8
+	VPBROADCASTD 12(R12), Z12
+	VPDPWSSD     Z12, Z11, Z5
+	VPDPWSSD     Z12, Z10, Z9
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+
+queries4sums:
+	LEAQ             (AX)(R8*8), R11
+	MOVQ             a_Unit_len+112(FP), R12
+	VPUNPCKLDQ       Z6, Z2, Z10
+	VPUNPCKHDQ       Z6, Z2, Z2
+	VCVTDQ2PS        Z10, Z10
+	VBLENDMPS        (R11), Z1, K1, Z13
+	VFMADD231PS.BCST (R12), Z10, Z13
+	VMOVUPS          Z13, (R11)
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        64(R11), Z1, K1, Z13
+	VFMADD231PS.BCST (R12), Z2, Z13
+	VMOVUPS          Z13, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x01
+	JE               queries4stored
+	VPUNPCKLDQ       Z7, Z3, Z2
+	VPUNPCKHDQ       Z7, Z3, Z3
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z13
+	VFMADD231PS.BCST 4(R12), Z2, Z13
+	VMOVUPS          Z13, (R11)
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        64(R11), Z1, K1, Z13
+	VFMADD231PS.BCST 4(R12), Z3, Z13
+	VMOVUPS          Z13, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x02
+	JE               queries4stored
+	VPUNPCKLDQ       Z8, Z4, Z2
+	VPUNPCKHDQ       Z8, Z4, Z4
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z13
+	VFMADD231PS.BCST 8(R12), Z2, Z13
+	VMOVUPS          Z13, (R11)
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        64(R11), Z1, K1, Z13
+	VFMADD231PS.BCST 8(R12), Z4, Z13
+	VMOVUPS          Z13, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x03
+	JE               queries4stored
+	VPUNPCKLDQ       Z9, Z5, Z2
+	VPUNPCKHDQ       Z9, Z5, Z5
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z13
+	VFMADD231PS.BCST 12(R12), Z2, Z13
+	VMOVUPS          Z13, (R11)
+	VCVTDQ2PS        Z5, Z5
+	VBLENDMPS        64(R11), Z1, K1, Z13
+	VFMADD231PS.BCST 12(R12), Z5, Z13
+	VMOVUPS          Z13, 64(R11)
+
+queries4stored:
+	ADDQ $0x10, R8
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries4same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries4same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries4columns
+	JMP  done
+
+	// Up to 8 queries.
+queries8:
+	XORQ R8, R8
+	MOVQ a_Pairs_base+64(FP), SI
+	MOVQ a_Unit_base+104(FP), R9
+	MOVQ R9, a_Unit_len+112(FP)
+	MOVQ a_Group+128(FP), R9
+	MOVQ R9, a_Unit_cap+120(FP)
+	MOVQ a_Next_base+168(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+152(FP)
+	JE   queries8dense
+	LEAQ (BX)(BX*1), R10
+
+queries8dense:
+queries8columns:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	LEAQ   (DX)(R8*1), R11
+	MOVQ   SI, R12
+	CMPQ   R10, $0x20
+	JE     queries8onward
+	MOVQ   R8, R13
+	SHRQ   $0x04, R13
+	ANDQ   $0x01, R13
+	IMULQ  BX, R13
+	MOVQ   R8, R9
+	ANDQ   $-64, R9
+	ADDQ   R13, R9
+	MOVQ   a_Next_base+168(FP), R13
+	ADDQ   R13, R9
+
+queries8onward:
+	MOVQ    a_M+144(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries8odd
+	PCALIGN $0x40
+
+queries8pair:
+	VMOVUPS      (R11), X19
+	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
+	VPMOVSXBW    Y19, Z19
+	VPERMW       Z19, Z0, Z19
+	VPSLLW       $0x0c, Z19, Z20
+	VPSRAW       $0x0c, Z20, Z20
+	VPSRAW       $0x04, Z19, Z19
+	VPBROADCASTD (R12), Z21
+	VPDPWSSD     Z21, Z20, Z2
+	VPDPWSSD     Z21, Z19, Z10
+	VPBROADCASTD 4(R12), Z21
+	VPDPWSSD     Z21, Z20, Z3
+	VPDPWSSD     Z21, Z19, Z11
+	VPBROADCASTD 8(R12), Z21
+	VPDPWSSD     Z21, Z20, Z4
+	VPDPWSSD     Z21, Z19, Z12
+	VPBROADCASTD 12(R12), Z21
+	VPDPWSSD     Z21, Z20, Z5
+	VPDPWSSD     Z21, Z19, Z14
+	VPBROADCASTD 16(R12), Z21
+	VPDPWSSD     Z21, Z20, Z6
+	VPDPWSSD     Z21, Z19, Z15
+	VPBROADCASTD 20(R12), Z21
+	VPDPWSSD     Z21, Z20, Z7
+	VPDPWSSD     Z21, Z19, Z16
+	VPBROADCASTD 24(R12), Z21
+	VPDPWSSD     Z21, Z20, Z8
+	VPDPWSSD     Z21, Z19, Z17
+	VPBROADCASTD 28(R12), Z21
+	VPDPWSSD     Z21, Z20, Z9
+	VPDPWSSD     Z21, Z19, Z18
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
+	JNZ          queries8pair
+
+queries8odd:
+	MOVQ a_M+144(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries8sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R13, R13
+	VMOVUPS      (R11), X19
+	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
+	VPMOVSXBW    Y19, Z19
+	VPERMW       Z19, Z0, Z19
+	VPSLLW       $0x0c, Z19, Z20
+	VPSRAW       $0x0c, Z20, Z20
+	VPSRAW       $0x04, Z19, Z19
+	VPBROADCASTD (R12), Z21
+	VPDPWSSD     Z21, Z20, Z2
+	VPDPWSSD     Z21, Z19, Z10
+	VPBROADCASTD 4(R12), Z21
+	VPDPWSSD     Z21, Z20, Z3
+	VPDPWSSD     Z21, Z19, Z11
+	VPBROADCASTD 8(R12), Z21
+	VPDPWSSD     Z21, Z20, Z4
+	VPDPWSSD     Z21, Z19, Z12
+	VPBROADCASTD 12(R12), Z21
+	VPDPWSSD     Z21, Z20, Z5
+	VPDPWSSD     Z21, Z19, Z14
+	VPBROADCASTD 16(R12), Z21
+	VPDPWSSD     Z21, Z20, Z6
+	VPDPWSSD     Z21, Z19, Z15
+	VPBROADCASTD 20(R12), Z21
+	VPDPWSSD     Z21, Z20, Z7
+	VPDPWSSD     Z21, Z19, Z16
+	VPBROADCASTD 24(R12), Z21
+	VPDPWSSD     Z21, Z20, Z8
+	VPDPWSSD     Z21, Z19, Z17
+	VPBROADCASTD 28(R12), Z21
+	VPDPWSSD     Z21, Z20, Z9
+	VPDPWSSD     Z21, Z19, Z18
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+
+queries8sums:
+	LEAQ             (AX)(R8*8), R11
+	MOVQ             a_Unit_len+112(FP), R12
+	VPUNPCKLDQ       Z10, Z2, Z19
+	VPUNPCKHDQ       Z10, Z2, Z2
+	VCVTDQ2PS        Z19, Z19
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST (R12), Z19, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST (R12), Z2, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x01
+	JE               queries8stored
+	VPUNPCKLDQ       Z11, Z3, Z2
+	VPUNPCKHDQ       Z11, Z3, Z3
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 4(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 4(R12), Z3, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x02
+	JE               queries8stored
+	VPUNPCKLDQ       Z12, Z4, Z2
+	VPUNPCKHDQ       Z12, Z4, Z4
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 8(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 8(R12), Z4, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x03
+	JE               queries8stored
+	VPUNPCKLDQ       Z14, Z5, Z2
+	VPUNPCKHDQ       Z14, Z5, Z5
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 12(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z5, Z5
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 12(R12), Z5, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x04
+	JE               queries8stored
+	VPUNPCKLDQ       Z15, Z6, Z2
+	VPUNPCKHDQ       Z15, Z6, Z6
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 16(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z6, Z6
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 16(R12), Z6, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x05
+	JE               queries8stored
+	VPUNPCKLDQ       Z16, Z7, Z2
+	VPUNPCKHDQ       Z16, Z7, Z7
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 20(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z7, Z7
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 20(R12), Z7, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x06
+	JE               queries8stored
+	VPUNPCKLDQ       Z17, Z8, Z2
+	VPUNPCKHDQ       Z17, Z8, Z8
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 24(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z8, Z8
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 24(R12), Z8, Z22
+	VMOVUPS          Z22, 64(R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+136(FP), $0x07
+	JE               queries8stored
+	VPUNPCKLDQ       Z18, Z9, Z2
+	VPUNPCKHDQ       Z18, Z9, Z9
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 28(R12), Z2, Z22
+	VMOVUPS          Z22, (R11)
+	VCVTDQ2PS        Z9, Z9
+	VBLENDMPS        64(R11), Z1, K1, Z22
+	VFMADD231PS.BCST 28(R12), Z9, Z22
+	VMOVUPS          Z22, 64(R11)
+
+queries8stored:
+	ADDQ $0x10, R8
+	SUBQ $0x10, a_Unit_cap+120(FP)
+	JNZ  queries8same
+	MOVQ a_Group+128(FP), R11
+	MOVQ R11, a_Unit_cap+120(FP)
+	MOVQ a_Lpg+96(FP), R11
+	LEAQ (SI)(R11*4), SI
+	ADDQ DI, a_Unit_len+112(FP)
+
+queries8same:
+	CMPQ R8, a_Dv+152(FP)
+	JL   queries8columns
+
+	// The next 8 queries.
+	IMUL3Q $0x08, CX, SI
+	ADDQ   SI, AX
+	ADDQ   $0x20, a_Pairs_base+64(FP)
+	ADDQ   $0x20, a_Unit_base+104(FP)
+	SUBQ   $0x08, a_N+136(FP)
+	JG     queries
+
+done:
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyPVCodes4AVX2+0(SB)
+
+DATA rowOrder4AVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\b\x00\x18\x00\t\x00\x19\x00\x02\x00\x12\x00\x03\x00\x13\x00\n\x00\x1a\x00\v\x00\x1b\x00\x04\x00\x14\x00\x05\x00\x15\x00\f\x00\x1c\x00\r\x00\x1d\x00\x06\x00\x16\x00\a\x00\x17\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
+GLOBL rowOrder4AVX512<>(SB), RODATA|NOPTR, $64
 
 // func codeScoresAVX512(a ukernel.CodeScoresArgs)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI

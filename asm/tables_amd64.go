@@ -140,7 +140,9 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVEvenOdd:  skinnyPVEvenOddAVX2,
 		Softmax:    skinnySoftmaxAVX2,
 		QKCodes:    skinnyQKCodesAVX2,
+		QKCodes4:   skinnyQKCodes4AVX2,
 		PVCodes:    skinnyPVCodesAVX2,
+		PVCodes4:   skinnyPVCodes4AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX2,
@@ -222,8 +224,12 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,
 	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
+		QKCodes4: skinnyQKCodes4AVX512,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
-		PVCodes: skinnyPVCodesAVX512,
+		PVCodes:  skinnyPVCodesAVX512,
+		PVCodes4: skinnyPVCodes4AVX512,
 	}},
 }
 

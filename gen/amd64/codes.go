@@ -26,15 +26,17 @@ const (
 // Codes emits them. The tier of AVX-512 takes from AVX2 those that it lacks.
 func (g *gen) Codes() {
 	g.scaleRows()
-	g.keyCodes()
+	values := g.valueCodes
 	if g.EVEX() {
-		g.integerPairs()
-		g.vnniValueCodes()
+		values = g.vnniValueCodes
 	} else {
 		g.round()
-		g.integerPairs()
-		g.valueCodes()
 	}
+	g.integerPairs()
+	g.keyCodes(spec.QKCodes)
+	g.keyCodes(spec.QKCodes4)
+	values(spec.PVCodes)
+	values(spec.PVCodes4)
 	g.codeTiles()
 }
 

@@ -26,16 +26,21 @@ import (
 // These are in memory, in the place of arguments: the scores and scales of the tile, the scores and
 // scales of the current group of columns, the first of the current queries, the keys of a tile and
 // their bytes.
-func (g *gen) keyCodes() {
-	g.Kernel(spec.QKCodes)
+func (g *gen) keyCodes(kernel spec.Function) {
+	g.Kernel(kernel)
 	s, scales, k := g.Param("s"), g.Param("scales"), g.Param("k")
-	f := &keyCodes{g: g, s: g.Memory(s.Base()), lane: g.Memory(s.Len()), left: g.Argument("m"), height: g.Memory(s.Cap()),
+	f := &keyCodes{g: g, int4: kernel.Name == spec.QKCodes4.Name, s: g.Memory(s.Base()), lane: g.Memory(s.Len()), left: g.Argument("m"), height: g.Memory(s.Cap()),
 		scales: g.Memory(scales.Base()), at: g.Memory(scales.Len()), columns: g.Memory(scales.Cap()), keys: g.Memory(k.Len()), bytes: g.Memory(k.Cap())}
+	if f.int4 {
+		g.halve("d", "group")
+	}
 	f.ld4 = g.Num("ldk")
 	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.Int8, spec.LineBytes, 1)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	f.columnsForm()
+	if !f.int4 {
+		f.columnsForm()
+	}
 	f.k[0] = g.Slice("k")
 	for i := 1; i < len(f.k); i++ {
 		f.k[i] = g.GP64()
@@ -47,8 +52,16 @@ func (g *gen) keyCodes() {
 	f.tiles()
 }
 
+// halve makes columns that two share a byte bytes.
+func (g *gen) halve(arguments ...string) {
+	for _, name := range arguments {
+		g.SHRQ(operand.Imm(1), g.Argument(name))
+	}
+}
+
 type keyCodes struct {
 	g         *gen
+	int4      bool
 	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
 	ld4, ld12 reg.GPVirtual    // 4 rows and 12 rows, in bytes
 	q, w      reg.GPVirtual    // the current pairs of queries, and the bytes of a row of them
@@ -117,8 +130,10 @@ func (f *keyCodes) tiles() {
 	g.MOVQ(operand.U32(0), f.lane)
 	g.Label("queries")
 	f.startQueries()
-	g.CMPQ(g.Argument("n"), operand.Imm(1))
-	g.JE(operand.LabelRef("one"))
+	if !f.int4 {
+		g.CMPQ(g.Argument("n"), operand.Imm(1))
+		g.JE(operand.LabelRef("one"))
+	}
 	if n := f.most(); n > codeLanes {
 		g.CMPQ(f.queries(), operand.Imm(codeLanes))
 		g.JLE(operand.LabelRef("few"))
@@ -126,8 +141,10 @@ func (f *keyCodes) tiles() {
 		g.JMP(operand.LabelRef("store"))
 	}
 	f.tile("few", emit.Span{Least: 1, Most: codeLanes}, 2)
-	g.JMP(operand.LabelRef("store"))
-	f.one("one")
+	if !f.int4 {
+		g.JMP(operand.LabelRef("store"))
+		f.one("one")
+	}
 	f.store()
 	for _, k := range f.k {
 		g.SUBQ(g.Argument("d"), k)
@@ -300,17 +317,28 @@ func (f *keyCodes) row(i int) operand.Mem {
 	return m
 }
 
-// products adds the products of four columns. It changes no flags.
+// products adds the products of the columns of a word. It changes no flags.
 func (f *keyCodes) products(word reg.VecVirtual, acc [][]reg.VecVirtual) {
-	g, even := f.g, f.g.Vec()
-	g.VPSLLW(operand.Imm(8), word, even)
-	g.VPSRAW(operand.Imm(8), even, even)
-	g.VPSRAW(operand.Imm(8), word, word)
-	f.rows.Rows(func(i int) {
-		f.product(emit.At(f.q, 4*i), even, acc[i][0])
-		f.product(emit.Indexed(f.q, f.w, 1).Offset(4*i), word, acc[i][len(acc[i])-1])
-	})
-	g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
+	g, bits := f.g, 8
+	if f.int4 {
+		bits = 4
+	}
+	for left := 16 - bits; left > 0; left -= 2 * bits {
+		pairs := [2]reg.VecVirtual{g.Vec(), word}
+		g.VPSLLW(operand.Imm(uint64(left)), word, pairs[0])
+		if left > bits { // others follow
+			pairs[1] = g.Vec()
+			g.VPSLLW(operand.Imm(uint64(left-bits)), word, pairs[1])
+		}
+		for _, x := range pairs {
+			g.VPSRAW(operand.Imm(uint64(16-bits)), x, x)
+		}
+		f.rows.Rows(func(i int) {
+			f.product(emit.At(f.q, 4*i), pairs[0], acc[i][0])
+			f.product(emit.Indexed(f.q, f.w, 1).Offset(4*i), pairs[1], acc[i][len(acc[i])-1])
+		})
+		g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
+	}
 }
 
 func (f *keyCodes) product(q operand.Mem, k, sum reg.VecVirtual) {

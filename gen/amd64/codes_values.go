@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -12,9 +13,12 @@ import (
 // valueCodes takes 16 columns and up to four queries at a time, with columns in the lanes. Words of
 // two rows of V are interleaved, so that VPMADDWD adds their products. Of each query one
 // accumulator has columns 0-3 and 8-11 then, the other one the rest.
-func (g *gen) valueCodes() {
-	g.Kernel(spec.PVCodes)
-	f := g.newValueCodes()
+//
+// Of int4 these columns are 8 bytes of a row. Bytes of two rows are interleaved, and one accumulator
+// has the even columns, the other one the odd ones.
+func (g *gen) valueCodes(kernel spec.Function) {
+	g.Kernel(kernel)
+	f := g.newValueCodes(kernel, codeColumns)
 	g.Label("queries")
 	n := g.GP64()
 	g.MOVQ(f.left, n)
@@ -31,9 +35,15 @@ func (g *gen) valueCodes() {
 	g.Return()
 }
 
-func (g *gen) newValueCodes() *valueCodes {
-	pairs, unit := g.Param("pairs"), g.Param("unit")
-	return &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.GP64(), ldp: g.Stride("ldp"),
+// newValueCodes begins a kernel that takes so many columns at a time. What counts columns of V counts
+// their bytes then.
+func (g *gen) newValueCodes(kernel spec.Function, columns int) *valueCodes {
+	pairs, unit, int4 := g.Param("pairs"), g.Param("unit"), kernel.Name == spec.PVCodes4.Name
+	if int4 {
+		g.halve("dv", "group")
+		columns /= 2
+	}
+	return &valueCodes{g: g, int4: int4, bytes: columns, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.GP64(), ldp: g.Stride("ldp"),
 		column: g.GP64(), left: g.Argument("n"), ofQueries: [2]operand.Mem{g.Memory(pairs.Base()), g.Memory(unit.Base())},
 		unit: g.Memory(unit.Len()), columns: g.Memory(unit.Cap())}
 }
@@ -52,8 +62,8 @@ func (f *valueCodes) startColumns(name string) {
 // nextColumns goes on to the next columns if there are more, which may begin another group.
 func (f *valueCodes) nextColumns(name string) {
 	g, bytes := f.g, f.g.GP64()
-	g.ADDQ(operand.Imm(codeColumns), f.column)
-	g.SUBQ(operand.Imm(codeColumns), f.columns)
+	g.ADDQ(operand.Imm(uint64(f.bytes)), f.column)
+	g.SUBQ(operand.Imm(uint64(f.bytes)), f.columns)
 	g.JNZ(operand.LabelRef(name + "same"))
 	g.Move(g.Argument("group"), f.columns)
 	g.MOVQ(g.Argument("lpg"), bytes)
@@ -78,10 +88,12 @@ func (f *valueCodes) nextQueries(n uint64) {
 
 type valueCodes struct {
 	g          *gen
+	int4       bool
+	bytes      int // of a row that are taken at a time
 	o, ldo     reg.GPVirtual
 	v, ldv     reg.GPVirtual
 	pairs, ldp reg.GPVirtual
-	column     reg.GPVirtual
+	column     reg.GPVirtual  // in bytes, as columns
 	left       operand.Mem    // queries
 	ofQueries  [2]operand.Mem // pairs and units of the current ones
 	unit       operand.Mem    // of the current group
@@ -145,7 +157,7 @@ func (f *valueCodes) lastRow(name string, count reg.GPVirtual, step func()) {
 func (f *valueCodes) startPrefetch(name string) {
 	g := f.g
 	f.next, f.onward = g.Slice("next"), g.GP64()
-	g.MOVQ(operand.U32(2*codeColumns), f.onward)
+	g.MOVQ(operand.U32(uint32(2*f.bytes)), f.onward)
 	g.CMPQ(f.ldv, g.Argument("dv"))
 	g.JE(operand.LabelRef(name + "dense"))
 	g.LEAQ(emit.Indexed(f.ldv, f.ldv, 1), f.onward)
@@ -159,10 +171,10 @@ func (f *valueCodes) start(name string) {
 	f.row, f.pair, f.second = g.GP64(), g.GP64(), g.GP64()
 	g.LEAQ(emit.Indexed(f.v, f.column, 1), f.row)
 	g.MOVQ(f.pairs, f.pair)
-	g.CMPQ(f.onward, operand.Imm(2*codeColumns))
+	g.CMPQ(f.onward, operand.Imm(uint64(2*f.bytes)))
 	g.JE(operand.LabelRef(name + "onward"))
 	g.MOVQ(f.column, f.second)
-	g.SHRQ(operand.Imm(4), f.second)
+	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(uint(f.bytes)))), f.second)
 	g.ANDQ(operand.Imm(1), f.second)
 	g.IMULQ(f.ldv, f.second)
 	g.MOVQ(f.column, f.next)
@@ -175,11 +187,21 @@ func (f *valueCodes) start(name string) {
 // step emits the products of two rows.
 func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 	g := f.g
-	rows, v := g.Vecs(2), g.Vecs(2)
-	g.VPMOVSXBW(emit.At(f.row, 0), rows[0])
-	g.VPMOVSXBW(emit.Indexed(f.row, f.second, 1), rows[1])
-	g.VPUNPCKLWD(rows[1], rows[0], v[0])
-	g.VPUNPCKHWD(rows[1], rows[0], v[1])
+	v := g.Vecs(2)
+	if f.int4 {
+		rows := [2]reg.VecVirtual{g.XMM(), g.XMM()}
+		g.VMOVQ(emit.At(f.row, 0), rows[0])
+		g.VMOVQ(emit.Indexed(f.row, f.second, 1), rows[1])
+		g.VPUNPCKLBW(rows[1], rows[0], rows[0])
+		g.VPMOVSXBW(rows[0], v[1])
+		g.evenOfOdd(v[1], v[0])
+	} else {
+		rows := g.Vecs(2)
+		g.VPMOVSXBW(emit.At(f.row, 0), rows[0])
+		g.VPMOVSXBW(emit.Indexed(f.row, f.second, 1), rows[1])
+		g.VPUNPCKLWD(rows[1], rows[0], v[0])
+		g.VPUNPCKHWD(rows[1], rows[0], v[1])
+	}
 	for i := range acc[0] {
 		p, x := g.Vec(), g.Vec()
 		g.VPBROADCASTD(emit.At(f.pair, 4*i), p)
@@ -189,6 +211,14 @@ func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 		g.VPADDD(p, acc[1][i], acc[1][i])
 	}
 	f.nextPair()
+}
+
+// evenOfOdd makes integers of even columns in even, and of odd ones in odd, of bytes of int4 that are
+// 16 bits there.
+func (g *gen) evenOfOdd(odd, even reg.VecVirtual) {
+	g.VPSLLW(operand.Imm(12), odd, even)
+	g.VPSRAW(operand.Imm(12), even, even)
+	g.VPSRAW(operand.Imm(4), odd, odd)
 }
 
 // nextPair goes on to the next two rows.
@@ -203,19 +233,34 @@ func (f *valueCodes) prefetch() {
 	f.g.ADDQ(f.onward, f.next)
 }
 
+// output goes to the current columns of the output.
+func (f *valueCodes) output(to reg.GPVirtual) {
+	if f.int4 {
+		f.g.LEAQ(emit.Indexed(f.o, f.column, 8), to)
+		return
+	}
+	f.g.LEAQ(emit.Indexed(f.o, f.column, 4), to)
+}
+
 // store adds the sums, times the units of the queries, to the output, or writes them.
 func (f *valueCodes) store(acc [2][]reg.VecVirtual, name string) {
 	g := f.g
 	to, unit := g.GP64(), g.GP64()
 	each := func(do func(u, x reg.VecVirtual, m operand.Mem)) {
-		g.LEAQ(emit.Indexed(f.o, f.column, 4), to)
+		f.output(to)
 		g.MOVQ(f.unit, unit)
 		for i := range acc[0] {
 			u := g.Vec()
 			g.VBROADCASTSS(emit.At(unit, 4*i), u)
+			columns := [2]reg.VecVirtual{acc[0][i], acc[1][i]}
+			if f.int4 {
+				columns[0], columns[1] = g.Vec(), g.Vec()
+				g.VPUNPCKLDQ(acc[1][i], acc[0][i], columns[0])
+				g.VPUNPCKHDQ(acc[1][i], acc[0][i], columns[1])
+			}
 			for half, order := range []uint64{0x20, 0x31} {
 				x := g.Vec()
-				g.VPERM2I128(operand.Imm(order), acc[1][i], acc[0][i], x)
+				g.VPERM2I128(operand.Imm(order), columns[1], columns[0], x)
 				m := emit.At(to, half*g.VecBytes())
 				g.VCVTDQ2PS(x, x)
 				do(u, x, m)

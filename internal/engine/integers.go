@@ -17,8 +17,8 @@ import (
 //
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
-// Kernels for integers take int8; 4 bits become int8 before. A call of such a kernel
-// takes a strip of the columns, see kvrows.Columns.
+// Kernels for integers take int8; 4 bits become int8 before, unless there are kernels of few rows
+// for them. A call of such a kernel takes a strip of the columns, see kvrows.Columns.
 
 // The steps of tiles with a query row per lane, whose kernels are LaneKernels.CodeScores
 // and CodeValues. Keys and values lie in pairs of 16 bits, which all tiles of a KV head
@@ -255,28 +255,55 @@ func (t *tile) productOfRounded(o []float32, at int) {
 // The steps of quantized calls with few rows, whose kernels are SkinnyKernels.QKCodes and
 // PVCodes.
 
-// packCodes makes the pairs that SkinnyKernels.QKCodes takes: of several queries it exchanges the
-// middle two of every four columns first, and the pairs of one query move together.
+// keys4 tells whether QKCodes4 takes the keys, and values4 whether PVCodes4 takes the values.
+func (j *Job) keys4() bool { return j.tier.Skinny().QKCodes4 != nil && kvrows.Takes4(&j.Call.K) }
+
+func (j *Job) values4() bool { return j.tier.Skinny().PVCodes4 != nil && kvrows.Takes4(&j.Call.V) }
+
+// shiftOf returns by how many bits a column is shifted to be a place of a row.
+func shiftOf(as4 bool) int {
+	if as4 {
+		return 1
+	}
+	return 0
+}
+
+// What packCodes exchanges of every eight columns, one exchange after the other.
+var (
+	exchanges  = [][2]int{{1, 2}, {5, 6}}
+	exchanges4 = [][2]int{{1, 4}, {2, 4}, {3, 5}, {5, 6}} // for 0 4 1 5 2 6 3 7
+)
+
+// packCodes makes the pairs that SkinnyKernels.QKCodes takes, or QKCodes4: it exchanges columns
+// first. For one query, QKCodes takes columns in order, and its pairs move together.
 func packCodes(t *tile) {
 	packPanel(t)
 	d, _ := t.job.codeColumns()
-	w, q := t.Lanes, t.q[:d*t.Lanes]
+	w, q, as4 := t.Lanes, t.q[:d*t.Lanes], t.job.keys4()
 	clear(q[t.job.d()*w:])
-	for x := 0; x < len(q) && t.N > 1; x += 4 * w {
-		second, third := q[x+w:][:w], q[x+2*w:][:w]
-		for i := range second {
-			second[i], third[i] = third[i], second[i]
+	order, single := exchanges, t.N == 1 && !as4
+	if as4 {
+		order = exchanges4
+	}
+	for x := 0; x < len(q) && !single; x += 8 * w {
+		for _, c := range order {
+			a, b := q[x+c[0]*w:][:w], q[x+c[1]*w:][:w]
+			for i := range a {
+				a[i], b[i] = b[i], a[i]
+			}
 		}
 	}
 	t.job.tier.Skinny().Pairs(t.pairs, q, w, d, ones[:1], 0, contract.QueryBits, t.unit)
-	for x := 0; x < d/2 && t.N == 1; x++ {
+	for x := 0; x < d/2 && single; x++ {
 		t.pairs[x] = t.pairs[x*w]
 	}
 }
 
 func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
-	lanes := t.Lanes // of pairs
-	if t.N == 1 {
+	lanes, kernel, as4 := t.Lanes, t.job.tier.Skinny().QKCodes, t.job.keys4() // lanes of pairs
+	if as4 {
+		kernel = t.job.tier.Skinny().QKCodes4
+	} else if t.N == 1 {
 		lanes = 1
 	}
 	d, group := kvrows.CodeColumns(&t.job.Call.K)
@@ -285,12 +312,13 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 		if group > ukernel.CodesColumns {
 			most = min(most, stripKeys)
 		}
-		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most, t.seenFrom(part))
+		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most, t.seenFrom(part), as4)
 		if n = got; n < most && n > ukernel.SkinnyKeys { // the rest is gathered with rows of the next page
 			n -= n % ukernel.SkinnyKeys
 		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
-			t.job.tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):], Far: far})
+			from := at >> shiftOf(as4)
+			kernel(ukernel.QKCodesArgs{S: s, K: k[from:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(from, len(next)):], Far: far})
 		}
 		scales := t.keys().KeyScales(t.Head, t.Key(part.Lo), n)
 		if group <= ukernel.CodesColumns {
@@ -302,7 +330,11 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 }
 
 func skinnyIntegersValues(t *tile) {
-	s, lanes, kernels := t.scratch, t.Lanes, t.job.tier.Skinny()
+	s, lanes, kernels, as4 := t.scratch, t.Lanes, t.job.tier.Skinny(), t.job.values4()
+	product := kernels.PVCodes
+	if as4 {
+		product = kernels.PVCodes4
+	}
 	o, units, ldo := t.room(), s.units[:], t.job.dv()
 	to := o
 	dv, group := kvrows.CodeColumns(&t.job.Call.V)
@@ -311,7 +343,7 @@ func skinnyIntegersValues(t *tile) {
 	}
 	for part := range segments(t.block.keys) {
 		n := part.Len()
-		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n, t.seenFrom(part))
+		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n, t.seenFrom(part), as4)
 		lpg := ints.CeilDiv(n, 2) * lanes
 		for at, columns := 0, 0; at < dv; at += columns {
 			columns = min(dv-at, len(s.units)/lanes*group)
@@ -319,7 +351,8 @@ func skinnyIntegersValues(t *tile) {
 				scales, lsc := t.valueScales(part, at/group+g)
 				kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units[g*lanes:][:lanes])
 			}
-			kernels.PVCodes(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(at, len(next)):]})
+			from := at >> shiftOf(as4)
+			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[from:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(from, len(next)):]})
 		}
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {

@@ -12,6 +12,7 @@ import (
 // referenceCodes adds the kernels for integers, straight from their definitions.
 func referenceCodes(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	f.QKCodes, f.Pairs, f.PVCodes = keyCodes, integerPairs, valueCodes
+	f.QKCodes4, f.PVCodes4 = keyCodes4, valueCodes4
 	return f
 }
 
@@ -63,7 +64,25 @@ func codeMerge(o, part []float32, n int, alpha, beta []float32) {
 	}
 }
 
+// int4Of returns column x of a row of integers of 4 bits.
+func int4Of(row []int8, x int) int8 {
+	if x%2 == 0 {
+		return row[x/2] << 4 >> 4
+	}
+	return row[x/2] >> 4
+}
+
 func keyCodes(a ukernel.QKCodesArgs) {
+	scoresOfCodes(a, true, func(row []int8, x int) int8 { return row[x] }, func(x int) (row, half int) { return x/4*2 + x%2, x / 2 % 2 })
+}
+
+func keyCodes4(a ukernel.QKCodesArgs) {
+	scoresOfCodes(a, false, int4Of, func(x int) (row, half int) { return x/8*4 + x%4, x / 4 % 2 })
+}
+
+// scoresOfCodes is QKCodes with columns of keys as code has them, and with columns of queries at
+// places in rows of pairs. Those of one query may be in order.
+func scoresOfCodes(a ukernel.QKCodesArgs, inOrder bool, code func(row []int8, x int) int8, place func(x int) (row, half int)) {
 	w := len(a.Max)
 	for j := range a.M {
 		for lane := range (a.N + 3) / 4 * 4 {
@@ -71,11 +90,12 @@ func keyCodes(a ukernel.QKCodesArgs) {
 			for g := 0; g < a.D; g += a.Group {
 				sum, scale := 0, a.Scales[g/a.Group*a.Lsc+j]
 				for x := g; x < g+a.Group; x++ {
-					at, half := (x/4*2+x%2)*w+from, x/2%2
-					if a.N == 1 {
+					row, half := place(x)
+					at := row*w + from
+					if a.N == 1 && inOrder {
 						at, half = x/2, x%2
 					}
-					sum += int(int16(a.Q[at]>>(half*16))) * int(a.K[j*a.Ldk+x])
+					sum += int(int16(a.Q[at]>>(half*16))) * int(code(a.K[j*a.Ldk:], x))
 				}
 				if y := float32(float32(sum) * a.Unit[from]); g == 0 {
 					s = float32(y * scale)
@@ -107,11 +127,18 @@ func integerPairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, 
 }
 
 func valueCodes(a ukernel.PVCodesArgs) {
+	sumsOfCodes(a, func(row []int8, e int) int8 { return row[e] })
+}
+
+func valueCodes4(a ukernel.PVCodesArgs) { sumsOfCodes(a, int4Of) }
+
+// sumsOfCodes is PVCodes with columns of values as code has them.
+func sumsOfCodes(a ukernel.PVCodesArgs, code func(row []int8, e int) int8) {
 	for i := range a.N {
 		for e := range a.Dv {
 			sum := int32(0)
 			for j := range a.M {
-				sum += int32(int16(a.Pairs[e/a.Group*a.Lpg+j/2*a.Ldp+i]>>(j%2*16))) * int32(a.V[j*a.Ldv+e])
+				sum += int32(int16(a.Pairs[e/a.Group*a.Lpg+j/2*a.Ldp+i]>>(j%2*16))) * int32(code(a.V[j*a.Ldv:], e))
 			}
 			o, u := &a.O[i*a.Ldo+e], a.Unit[e/a.Group*a.Ldp+i]
 			if a.Load {
@@ -229,10 +256,11 @@ func (c scaleRowsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *
 	return func(p *kernelSet) { p.ScaleRows(s, ld, in, lda, c.n, scales, c.lsc, c.load, top) }
 }
 
-// A keyCodesCase is a call of QKCodes. Extreme numbers are the largest, with equal signs.
+// A keyCodesCase is a call of QKCodes, or of QKCodes4. Extreme numbers are the largest, with equal
+// signs.
 type keyCodesCase struct {
 	n, m, groups, group, gap int
-	extreme                  bool
+	as4, extreme             bool
 	values                   testutil.Kind
 }
 
@@ -240,12 +268,16 @@ func (c keyCodesCase) String() string {
 	return fmt.Sprintf("n=%d m=%d d=%d·%d ldk=d+%d extreme=%v of %v", c.n, c.m, c.groups, c.group, c.gap, c.extreme, c.values)
 }
 
-func keyCodesCases(w int) (list []kernelCase) {
+func keyCodesCases(w int) []kernelCase { return casesOfKeys(w, ukernel.SkinnyGroup) }
+
+func keyCodes4Cases(w int) []kernelCase { return casesOfKeys(w, ukernel.CodesColumns4) }
+
+func casesOfKeys(w, step int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
-		for group := 16; group <= ukernel.CodesColumns; group += 16 {
+		for group := step; group <= ukernel.CodesColumns; group += step {
 			for _, m := range []int{1, 2, 3, 4, 7, 8, 15, 16, 19, 35} {
 				i := len(list)
-				list = append(list, keyCodesCase{n, m, 1 + i%3*(i/3%2), group, i % 2 * 3, i%5 == 0, testutil.KindOf(i)})
+				list = append(list, keyCodesCase{n, m, 1 + i%3*(i/3%2), group, i % 2 * 3, step == ukernel.CodesColumns4, i%5 == 0, testutil.KindOf(i)})
 			}
 		}
 	}
@@ -254,13 +286,8 @@ func keyCodesCases(w int) (list []kernelCase) {
 
 func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	d := c.groups * c.group
-	ldk, lsc := d+c.gap, c.m+c.gap
-	k := testutil.Rows[int8](a, "k", c.m, d, ldk)
-	for i := range k {
-		if k[i] = int8(r.Uint64()); c.extreme {
-			k[i] = -128
-		}
-	}
+	k, ldk := codeRows(a, r, "k", c.m, d, c.gap, c.as4, c.extreme)
+	lsc := c.m + c.gap
 	unit := a.Vector("unit", c.n, testutil.NaN)
 	c.values.Fill(r, unit, 1, c.n, c.n)
 	q := testutil.Slice[int32](a, "q", d/2*w)
@@ -275,14 +302,35 @@ func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 	s, top := a.Matrix("s", c.m, w, w, testutil.NaN), a.Vector("max", w, 0)
 	maxima(r, top, c.values)
 	return func(p *kernelSet) {
-		p.Skinny.QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: lsc, Group: c.group, Q: q, Unit: unit, N: c.n, M: c.m, D: d, Max: top, Next: k, Far: 16 * ldk})
+		kernel := p.Skinny.QKCodes
+		if c.as4 {
+			kernel = p.Skinny.QKCodes4
+		}
+		kernel(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: lsc, Group: c.group, Q: q, Unit: unit, N: c.n, M: c.m, D: d, Max: top, Next: k, Far: 16 * ldk})
 	}
 }
 
-// A valueCodesCase is a call of PVCodes.
+// codeRows returns n rows of d integers of 8 or 4 bits, and their distance. Extreme ones are the
+// least.
+func codeRows(a *testutil.Arena, r *testutil.Rand, name string, n, d, gap int, as4, extreme bool) (rows []int8, ld int) {
+	least := int8(-128)
+	if as4 {
+		d /= 2
+		least = -8<<4 | 8 // both halves are -8
+	}
+	rows = testutil.Rows[int8](a, name, n, d, d+gap)
+	for i := range rows {
+		if rows[i] = int8(r.Uint64()); extreme {
+			rows[i] = least
+		}
+	}
+	return rows, d + gap
+}
+
+// A valueCodesCase is a call of PVCodes, or of PVCodes4.
 type valueCodesCase struct {
 	n, m, dv, group, gap int
-	load, extreme        bool
+	as4, load, extreme   bool
 	values               testutil.Kind
 }
 
@@ -290,18 +338,26 @@ func (c valueCodesCase) String() string {
 	return fmt.Sprintf("n=%d m=%d dv=%d group=%d gaps=%d load=%v extreme=%v of %v", c.n, c.m, c.dv, c.group, c.gap, c.load, c.extreme, c.values)
 }
 
-func valueCodesCases(w int) (list []kernelCase) {
+func valueCodesCases(w int) []kernelCase {
+	return casesOfValues(w, []int{16, 32, 48, 64, 80, 128}, ukernel.SkinnyGroup)
+}
+
+func valueCodes4Cases(w int) []kernelCase {
+	return casesOfValues(w, []int{32, 64, 96, 128}, ukernel.CodesColumns4)
+}
+
+func casesOfValues(w int, columns []int, least int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
-		for _, dv := range []int{16, 32, 48, 64, 80, 128} {
+		for _, dv := range columns {
 			for _, m := range []int{1, 2, 3, 8, 15, 16, 31, 32} {
 				i, group := len(list), dv
 				if i%4 > 1 {
-					group = 16
+					group = least
 				}
 				if i%4 == 3 && dv%32 == 0 {
 					group = 32
 				}
-				list = append(list, valueCodesCase{n, m, dv, group, i % 2 * 3, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
+				list = append(list, valueCodesCase{n, m, dv, group, i % 2 * 3, least == ukernel.CodesColumns4, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
 			}
 		}
 	}
@@ -310,7 +366,7 @@ func valueCodesCases(w int) (list []kernelCase) {
 
 func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	ld := c.dv + c.gap
-	v := testutil.Rows[int8](a, "v", c.m, c.dv, ld)
+	v, ldv := codeRows(a, r, "v", c.m, c.dv, c.gap, c.as4, c.extreme)
 	lpg, groups := (c.m+1)/2*w, c.dv/c.group
 	pairs := testutil.Slice[int32](a, "pairs", groups*lpg)
 	code := func() int32 {
@@ -324,11 +380,6 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 			pairs[i] |= code() << 16
 		}
 	}
-	for i := range v {
-		if v[i] = int8(r.Uint64()); c.extreme {
-			v[i] = -128
-		}
-	}
 	// Units are powers of two, 0 or NaN.
 	unit := a.Vector("unit", (groups-1)*w+c.n, 0)
 	for i := range unit {
@@ -337,7 +388,11 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 	o := a.Matrix("o", c.n, c.dv, ld, testutil.Canary)
 	testutil.Dyadics.Fill(r, o, c.n, c.dv, ld)
 	return func(p *kernelSet) {
-		p.Skinny.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ld, Pairs: pairs, Ldp: w, Lpg: lpg, Unit: unit, Group: c.group, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
+		kernel := p.Skinny.PVCodes
+		if c.as4 {
+			kernel = p.Skinny.PVCodes4
+		}
+		kernel(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ldv, Pairs: pairs, Ldp: w, Lpg: lpg, Unit: unit, Group: c.group, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
 	}
 }
 
@@ -540,6 +595,28 @@ var codesMutants = []mutant{
 	{"Skinny.PVCodes", "the last of an odd number of rows is left out", func(p *kernelSet) {
 		f := p.Skinny.PVCodes
 		p.Skinny.PVCodes = func(a ukernel.PVCodesArgs) {
+			if a.M > 1 {
+				a.M &^= 1
+			}
+			f(a)
+		}
+	}},
+	{"Skinny.QKCodes4", "a key is at least -7", func(p *kernelSet) {
+		f := p.Skinny.QKCodes4
+		p.Skinny.QKCodes4 = func(a ukernel.QKCodesArgs) {
+			k := append([]int8(nil), a.K...)
+			for i := range k {
+				if k[i]&15 == 8 {
+					k[i]++
+				}
+			}
+			a.K = k
+			f(a)
+		}
+	}},
+	{"Skinny.PVCodes4", "the last of an odd number of rows is left out", func(p *kernelSet) {
+		f := p.Skinny.PVCodes4
+		p.Skinny.PVCodes4 = func(a ukernel.PVCodesArgs) {
 			if a.M > 1 {
 				a.M &^= 1
 			}

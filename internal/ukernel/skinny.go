@@ -103,6 +103,11 @@ type SkinnyKernels struct {
 	// query, q[x] has columns 2x and 2x+1.
 	QKCodes func(a QKCodesArgs)
 
+	// QKCodes4 is QKCodes for integers of 4 bits, as Converters.WidenInt4 takes them: ldk, next and
+	// far count bytes. group and d are multiples of CodesColumns4. q has pairs of columns: in
+	// q[(4x+i)·w+lane], i < 4, column 8x+i is the low half and 8x+i+4 the high one.
+	QKCodes4 func(a QKCodesArgs)
+
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
 	//
 	//	pairs[j/2·w+lane] = the integer of row j in the low half for an even j, else in the high one
@@ -119,6 +124,10 @@ type SkinnyKernels struct {
 	//	x          = float32(sum of p[j][i]·v[j·ldv+e], j < m)
 	//	o[i·ldo+e] = x·u[i], or with load fma(x, u[i], o[i·ldo+e])
 	PVCodes func(a PVCodesArgs)
+
+	// PVCodes4 is PVCodes for integers of 4 bits: ldv and next count bytes. group is a multiple of
+	// CodesColumns4.
+	PVCodes4 func(a PVCodesArgs)
 
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
 	// SkinnyLanes elements. The elements between these lanes and the next row may hold
@@ -272,6 +281,8 @@ const (
 	HalvesColumns = 64 // least columns of HalvesE4M3 and HalvesE5M2
 	HalvesAhead   = 64 // rows from the current one to the prefetched one, as if distances were equal
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
+
+	CodesColumns4 = 32 // divides the columns of QKCodes4 and PVCodes4
 
 	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it rounds the sum of all columns
 )

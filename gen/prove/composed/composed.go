@@ -149,6 +149,29 @@ func PVRowsInt8(o []float32, ldo int, v []int8, off []int, scales []float32, lsc
 
 // QKCodes is Skinny.QKCodes.
 func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
+	qkCodes(s, scales, lsc, group, unit, n, m, d, max, func(lane, j, x int) int32 {
+		at, half := (x/4*2+x%2)*len(max)+lane, x/2%2
+		if n == 1 {
+			at, half = x/2, x%2
+		}
+		return int32(int16(q[at]>>(half*16))) * int32(k[j*ldk+x])
+	})
+}
+
+// QKCodes4 is Skinny.QKCodes4.
+func QKCodes4(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
+	qkCodes(s, scales, lsc, group, unit, n, m, d, max, func(lane, j, x int) int32 {
+		return int32(int16(q[(x/8*4+x%4)*len(max)+lane]>>(x/4%2*16))) * int4(k[j*ldk:], x)
+	})
+}
+
+// int4 is column x of a row of integers of 4 bits.
+func int4(row []int8, x int) int32 {
+	return int32(int8(row[x/2]<<(4-x%2*4)) >> 4)
+}
+
+// qkCodes is QKCodes with a function for the product of a query and column x of key j.
+func qkCodes(s, scales []float32, lsc, group int, unit []float32, n, m, d int, max []float32, product func(lane, j, x int) int32) {
 	w := len(max)
 	for j := range m {
 		for lane := range (n + 3) / 4 * 4 {
@@ -156,11 +179,7 @@ func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q
 			for g := range d / group {
 				sum := int32(0)
 				for x := g * group; x < (g+1)*group; x++ {
-					at, half := (x/4*2+x%2)*w+from, x/2%2
-					if n == 1 {
-						at, half = x/2, x%2
-					}
-					sum += int32(int16(q[at]>>(half*16))) * int32(k[j*ldk+x])
+					sum += product(from, j, x)
 				}
 				product := float32(float32(sum) * unit[from])
 				if g == 0 {
@@ -176,11 +195,21 @@ func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q
 
 // PVCodes is Skinny.PVCodes.
 func PVCodes(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool, _ []int8) {
+	pvCodes(o, ldo, func(j, e int) int32 { return int32(v[j*ldv+e]) }, pairs, ldp, lpg, unit, group, n, m, dv, load)
+}
+
+// PVCodes4 is Skinny.PVCodes4.
+func PVCodes4(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool, _ []int8) {
+	pvCodes(o, ldo, func(j, e int) int32 { return int4(v[j*ldv:], e) }, pairs, ldp, lpg, unit, group, n, m, dv, load)
+}
+
+// pvCodes is PVCodes with a function for column e of value j.
+func pvCodes(o []float32, ldo int, v func(j, e int) int32, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool) {
 	for i := range n {
 		for e := range dv {
 			sum, g := int32(0), e/group
 			for j := range m {
-				sum += int32(int16(pairs[g*lpg+j/2*ldp+i]>>(j%2*16))) * int32(v[j*ldv+e])
+				sum += int32(int16(pairs[g*lpg+j/2*ldp+i]>>(j%2*16))) * v(j, e)
 			}
 			if load {
 				o[i*ldo+e] = fma(float32(sum), unit[g*ldp+i], o[i*ldo+e])

@@ -271,17 +271,22 @@ func backwardSoftcap(k *Kernel, quick bool) []Case {
 	})
 }
 
-func qkCodes(k *Kernel, quick bool) (list []Case) {
+func qkCodes(k *Kernel, quick bool) []Case { return qkIntegers(quick, 8, 16) }
+
+func qkCodes4(k *Kernel, quick bool) []Case { return qkIntegers(quick, 4, 32) }
+
+// qkIntegers returns calls for integers of so many bits, in groups of multiples of step.
+func qkIntegers(quick bool, bits, step int) (list []Case) {
 	const w = 16
 	add := func(n, m, groups, group int) {
 		i, d := len(list), groups*group
-		ldk, lsc := d+i%3, m+i%2
-		list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
+		ldk, lsc := d*bits/8+i%3, m+i%2
+		list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d*bits/8)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
 			"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}, "far": i % 3 * d})
 	}
-	for i, group := range []int{16, 32, 48, 64, 80, 128} {
-		for n := 1; n <= w; n++ {
-			if quick && (n > 3 && n != 9 || group != 48) || !quick && group > 48 && n%3 != i%3 {
+	for i, group := range []int{16, 32, 48, 64, 80, 96, 128} {
+		for n := 1; n <= w && group%step == 0; n++ {
+			if quick && (n > 3 && n != 9 || group != 3*step) || !quick && group > 48 && n%3 != i%3 {
 				continue
 			}
 			m, groups := 1+(i*5+n*3)%35, 1
@@ -293,28 +298,33 @@ func qkCodes(k *Kernel, quick bool) (list []Case) {
 	}
 	if !quick { // one query, which has a form of its own
 		for m := 1; m <= 2*w+3; m++ {
-			add(1, m, 1+m%3, w*(1+m/3%2))
+			add(1, m, 1+m%3, step*(1+m/3%2))
 		}
 	}
 	return list
 }
 
-func pvCodes(k *Kernel, quick bool) (list []Case) {
+func pvCodes(k *Kernel, quick bool) []Case { return pvIntegers(quick, 8, 16) }
+
+func pvCodes4(k *Kernel, quick bool) []Case { return pvIntegers(quick, 4, 32) }
+
+// pvIntegers returns calls for integers of so many bits, in groups of multiples of step.
+func pvIntegers(quick bool, bits, step int) (list []Case) {
 	for i, dv := range []int{16, 32, 48, 64, 80, 128, 144} {
-		for m := 1; m <= 32; m++ {
-			if quick && (m != 7 || dv != 80) || !quick && (m+dv/16)%4 != 0 && m > 4 {
+		for m := 1; m <= 32 && dv%step == 0; m++ {
+			if quick && (m != 7 || dv != 80/step*step) || !quick && (m+dv/16)%4 != 0 && m > 4 {
 				continue
 			}
 			n, groups := 1+(i+m)%9, 1
 			if i%2 == 0 {
-				groups = dv / 16
+				groups = dv / step
 			}
-			ldo, ldv, ldp, count := dv+i%3, dv+i%2, (n+15)/16*16, (m+1)/2
+			ldo, ldv, ldp, count := dv+i%3, dv*bits/8+i%2, (n+15)/16*16, (m+1)/2
 			lpg := count * ldp
 			pair := func(g *expr.Graph, i int) *expr.Node {
 				return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
 			}
-			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv,
+			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv*bits/8)), "ldv": ldv,
 				"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0,
 				"next": Buffer{Len: dv, Absent: true}})
 		}

@@ -208,15 +208,23 @@ func aheadOf(x *view.Tensor, h lanes.Head, lo, n, at int) int {
 	return 0
 }
 
+// units returns how many units of memory so many elements of x are: bytes of integers of 4 bits.
+func units(x *view.Tensor, n int) int {
+	if x.DType() == view.Int4 {
+		return n >> 1
+	}
+	return n
+}
+
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
-// a page ends, with prefetch hints. all is the slice of x. (The results are no struct:
+// a page ends, with prefetch hints. all is the memory of x in units. (The results are no struct:
 // the compiler keeps one of this size in memory, which took a tenth of a small call.)
 func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	if x.IsPaged() {
 		return pagesWithHints(t, x, h, lo, n, all)
 	}
-	at, stride := x.Index(h.Batch, h.Head, lo), x.Stride(2)
-	rows = all[at : at+(n-1)*stride+x.Dim(3)]
+	at, stride := units(x, x.Index(h.Batch, h.Head, lo)), units(x, x.Stride(2))
+	rows = all[at : at+(n-1)*stride+units(x, x.Dim(3))]
 	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
 		return rows, n, rows, 0
 	}
@@ -262,14 +270,15 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int
 				run = end
 			}
 		}
-		at[i] = x.At(int(pages[page]), h.Head, row)
+		at[i] = units(x, x.At(int(pages[page]), h.Head, row))
 	}
-	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
+	stride := units(x, x.Stride(2))
+	rows = all[at[0] : at[0]+(run-1)*stride+units(x, x.Dim(3))]
 	switch {
 	case t.FarPrefetch > 0:
 		far = at[2] - at[1]
 	case row+farRows(t, ahead) >= 0:
-		far = farRows(t, ahead) * x.Stride(2)
+		far = farRows(t, ahead) * stride
 	}
 	return rows, run, all[at[1]:], far
 }

@@ -28,18 +28,23 @@ func CodeColumns(x *view.Tensor) (columns, group int) {
 	return columns, group
 }
 
+// Takes4 tells whether kernels for integers of 4 bits take rows of x.
+func Takes4(x *view.Tensor) bool {
+	return x.DType() == view.Int4 && x.Dim(3)%ukernel.CodesColumns4 == 0 && x.Group()%ukernel.CodesColumns4 == 0
+}
+
 // more returns how many integers there are after a row's.
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
 // Codes is Int8s of rows with CodeColumns. Rows of a run too short for a kernel are gathered with
-// rows after it. seen ≥ n keys from lo on are seen.
-func (r *Reader) Codes(h lanes.Head, lo, n, seen int) (codes []int8, stride, got int, next []int8, far int) {
+// rows after it. seen ≥ n keys from lo on are seen. as4 leaves rows that Takes4 takes as they are.
+func (r *Reader) Codes(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8, stride, got int, next []int8, far int) {
 	if r.Run(h, lo, n) < min(n, ukernel.SkinnyKeys) {
 		n = min(n, int8Rows)
-		codes, stride, next = r.Segment(h, lo, n, seen)
+		codes, stride, next = r.Segment(h, lo, n, seen, as4)
 		return codes, stride, n, next, 0
 	}
-	codes, stride, got, next, far = r.Int8s(h, lo, n)
+	codes, stride, got, next, far = r.int8s(h, lo, n, as4)
 	more := r.more()
 	if more == 0 || r.x.DType() != view.Int8 {
 		return codes[:len(codes)+more], stride, got, next, far
@@ -49,20 +54,24 @@ func (r *Reader) Codes(h lanes.Head, lo, n, seen int) (codes []int8, stride, got
 		return codes, stride, got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
-	r.copyInt8(r.codes, h, lo, got)
+	r.copyInt8(r.codes, h, lo, got, false)
 	return r.codes[:got*d+more], d, got, r.codes, 0
 }
 
 // Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call may
 // overwrite rows of 4 bits.
 func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
-	if r.x.DType() == view.Int8 {
+	return r.int8s(h, lo, n, false)
+}
+
+func (r *Reader) int8s(h lanes.Head, lo, n int, as4 bool) (codes []int8, stride, got int, next []int8, far int) {
+	if r.x.DType() == view.Int8 || as4 {
 		x, h, lo, n := r.piece(h, lo, n)
-		codes, got, next, far = withHints(r.tier, x, h, lo, n, x.I8())
-		return codes, x.Stride(2), got, next, far
+		codes, got, next, far = withHints(r.tier, x, h, lo, n, view.As[int8](x.Bytes()))
+		return codes, units(x, x.Stride(2)), got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
-	if next = view.As[int8](r.copyInt8(r.codes, h, lo, got)); len(next) == 0 {
+	if next = view.As[int8](r.copyInt8(r.codes, h, lo, got, false)); len(next) == 0 {
 		next = r.codes
 	}
 	d := r.x.Dim(3)
@@ -70,21 +79,25 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 }
 
 // Segment returns the rows of a segment as int8, with CodeColumns, their distance and those that
-// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen.
-func (r *Reader) Segment(h lanes.Head, lo, n, seen int) (codes []int8, stride int, next []int8) {
-	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
+// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen. as4 leaves
+// rows that Takes4 takes as they are.
+func (r *Reader) Segment(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8, stride int, next []int8) {
+	d := r.x.Dim(3)
+	if as4 {
+		d = units(r.x, d)
+	}
+	if (r.x.DType() == view.Int8 || as4) && r.Run(h, lo, n) == n {
 		x, of, row := r.locate(h, lo, n)
-		codes, _, next, _ = withHints(r.tier, x, of, row, n, x.I8()) // all n rows lie there, fewer may have hints
-		stride = x.Stride(2)
-		if end := (n-1)*stride + x.Dim(3) + r.more(); r.more() == 0 || end <= r.readable(h, lo, seen) {
+		codes, _, next, _ = withHints(r.tier, x, of, row, n, view.As[int8](x.Bytes())) // all n rows lie there, fewer may have hints
+		stride = units(x, x.Stride(2))
+		if end := (n-1)*stride + d + r.more(); r.more() == 0 || end <= r.readable(h, lo, seen) {
 			return codes[:end], stride, next
 		}
 	}
-	d := r.x.Dim(3)
 	codes = r.codes[:n*d+r.more()]
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
-		next = view.As[int8](r.copyInt8(codes[at*d:], h, lo+at, run))
+		next = view.As[int8](r.copyInt8(codes[at*d:], h, lo+at, run, as4))
 	}
 	if len(next) == 0 {
 		next = codes
@@ -92,14 +105,15 @@ func (r *Reader) Segment(h lanes.Head, lo, n, seen int) (codes []int8, stride in
 	return codes, d, next
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it
-// returns what follows them.
-func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
+// copyInt8 writes n rows from row lo on to dst as int8, or as they are. They are a Run. Of rows of 4
+// bits that become int8 it returns what follows them.
+func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int, as4 bool) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes
 	at := x.Index(h.Batch, h.Head, lo)
-	if x.DType() == view.Int8 {
-		rows.Copy(dst, d, x.I8()[at:], x.Stride(2), n, d)
+	if x.DType() == view.Int8 || as4 {
+		d = units(x, d)
+		rows.Copy(dst, d, view.As[int8](x.Bytes())[units(x, at):], units(x, x.Stride(2)), n, d)
 		return nil
 	}
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
@@ -147,7 +161,7 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 	}
 	for n := 0; lo < keys.Hi; lo += n {
 		n = min(keys.Hi-lo, seg-(lo+phase)%seg)
-		src, stride, _ := r.Segment(h, lo, n, keys.Hi-lo)
+		src, stride, _ := r.Segment(h, lo, n, keys.Hi-lo, false)
 		for at, w := 0, 0; at < d; at += w {
 			w = Columns(group, at)
 			pair(r.PairOf(at, w, lo), src[at:], stride, n, w)

@@ -80,13 +80,13 @@ func TestCodesOfSeenKeys(t *testing.T) {
 						}
 					}
 				}
-				codes, stride, got, _, _ := r.Codes(lanes.Head{}, lo, test.n, test.n+test.more)
+				codes, stride, got, _, _ := r.Codes(lanes.Head{}, lo, test.n, test.n+test.more, false)
 				if want := test.inPlace; got > test.n || want > 0 && got > want || want == 0 && got != test.n {
 					t.Errorf("%+v: %d rows", test, got)
 				}
 				check("Codes", codes, stride, got, test.inPlace > 0)
 				if test.n <= contract.ValueSegment {
-					codes, stride, _ = r.Segment(lanes.Head{}, lo, test.n, test.n+test.more)
+					codes, stride, _ = r.Segment(lanes.Head{}, lo, test.n, test.n+test.more, false)
 					check("Segment", codes, stride, test.n, test.segment)
 				}
 			}
