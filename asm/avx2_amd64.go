@@ -181,6 +181,21 @@ func weightGemmInt8E2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte,
 //go:noescape
 func weightWidenE2M1AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmIQ4AVX2 is BlockKernels.Gemm, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmIQ4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8IQ4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8IQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenIQ4AVX2 is BlockKernels.Widen, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightWidenIQ4AVX2(dst []float32, b []byte, lanes int, k int)
+
 // weightBlocksGroupedAVX2 widens or unpacks blocks of grouped formats, whose kernels jump to it.
 //
 //go:noescape

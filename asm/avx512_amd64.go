@@ -286,6 +286,26 @@ func weightGemmInt8TilesE2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //go:noescape
 func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmIQ4AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmIQ4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8IQ4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8IQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8TilesIQ4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8TilesIQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenIQ4AVX512 is BlockKernels.Widen, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightWidenIQ4AVX512(dst []float32, b []byte, lanes int, k int)
+
 // weightGemmInt8Minima4AVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape

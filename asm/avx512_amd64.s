@@ -10646,6 +10646,8 @@ expand:
 	JMP       expanded
 
 four:
+	CMPQ      c_len+8(FP), $0x04
+	JE        values
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32 const08080808AVX512<>+0(SB), Z1
 	VPANDD    (R9), Z0, Z2
@@ -10678,6 +10680,43 @@ four:
 	VPSRLD    $0x04, (R9), Z2
 	VPANDD    Z0, Z2, Z2
 	VPSUBB    Z1, Z2, Z2
+	VMOVDQU32 Z2, 448(SI)
+	ADDQ      DI, R9
+	JMP       expanded
+
+values:
+	VMOVUPS   signedIQ4AVX512<>+0(SB), Z1
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, (SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 256(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 64(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 320(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 128(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 384(SI)
+	ADDQ      DI, R9
+	VPANDD    (R9), Z0, Z2
+	VPSHUFB   Z2, Z1, Z2
+	VMOVDQU32 Z2, 192(SI)
+	VPSRLD    $0x04, (R9), Z2
+	VPANDD    Z0, Z2, Z2
+	VPSHUFB   Z2, Z1, Z2
 	VMOVDQU32 Z2, 448(SI)
 	ADDQ      DI, R9
 
@@ -11053,6 +11092,9 @@ GLOBL const80808080AVX512<>(SB), RODATA|NOPTR, $64
 DATA const08080808AVX512<>+0(SB)/64, $"\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b"
 GLOBL const08080808AVX512<>(SB), RODATA|NOPTR, $64
 
+DATA signedIQ4AVX512<>+0(SB)/64, $"\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq"
+GLOBL signedIQ4AVX512<>(SB), RODATA|NOPTR, $64
+
 // func weightGemmInt8TilesS8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8TilesS8AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
@@ -11181,7 +11223,7 @@ done:
 
 // func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemm4AVX512(SB), NOSPLIT, $208-113
+TEXT ·weightGemm4AVX512(SB), NOSPLIT, $216-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -11191,6 +11233,11 @@ TEXT ·weightGemm4AVX512(SB), NOSPLIT, $208-113
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
 	MOVQ    c_len+8(FP), SI
+	MOVQ    SI, DI
+	ANDQ    $0x00010000, DI
+	MOVQ    DI, 208(SP)
+	SUBQ    DI, SI
+	MOVQ    SI, c_len+8(FP)
 	ADDQ    $0x00000300, SI
 	MOVQ    SI, cs+64(FP)
 	SHRQ    $0x03, SI
@@ -11257,12 +11304,25 @@ rows4block:
 	JMP       rows4step0minima
 
 rows4step0offset:
+	CMPQ   208(SP), $0x00
+	JE     rows4step0selves
+	VMULPS constc3000000AVX512<>+0(SB), Z12, Z15
+	VMULPS constc3000000AVX512<>+0(SB), Z13, Z16
+	VMULPS constc3000000AVX512<>+0(SB), Z14, Z17
+	JMP    rows4step0minima
+
+rows4step0selves:
 	VMULPS constc1000000AVX512<>+0(SB), Z12, Z15
 	VMULPS constc1000000AVX512<>+0(SB), Z13, Z16
 	VMULPS constc1000000AVX512<>+0(SB), Z14, Z17
 
 rows4step0minima:
-	VMOVUPS      numbers16S4AVX512<>+0(SB), Z18
+	VMOVUPS numbers16S4AVX512<>+0(SB), Z18
+	CMPQ    208(SP), $0x00
+	JE      rows4step0table
+	VMOVUPS numbers16IQ4AVX512<>+0(SB), Z18
+
+rows4step0table:
 	MOVQ         SI, R10
 	VMOVDQU32    (SI), Z19
 	VPERMPS      Z18, Z19, Z19
@@ -11649,12 +11709,25 @@ rows1block:
 	JMP       rows1step0minima
 
 rows1step0offset:
+	CMPQ   208(SP), $0x00
+	JE     rows1step0selves
+	VMULPS constc3000000AVX512<>+0(SB), Z3, Z6
+	VMULPS constc3000000AVX512<>+0(SB), Z4, Z7
+	VMULPS constc3000000AVX512<>+0(SB), Z5, Z8
+	JMP    rows1step0minima
+
+rows1step0selves:
 	VMULPS constc1000000AVX512<>+0(SB), Z3, Z6
 	VMULPS constc1000000AVX512<>+0(SB), Z4, Z7
 	VMULPS constc1000000AVX512<>+0(SB), Z5, Z8
 
 rows1step0minima:
-	VMOVUPS      numbers16S4AVX512<>+0(SB), Z9
+	VMOVUPS numbers16S4AVX512<>+0(SB), Z9
+	CMPQ    208(SP), $0x00
+	JE      rows1step0table
+	VMOVUPS numbers16IQ4AVX512<>+0(SB), Z9
+
+rows1step0table:
 	MOVQ         BX, R9
 	VBROADCASTSS (SI), Z10
 	ADDQ         CX, SI
@@ -11836,6 +11909,9 @@ GLOBL constc1000000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA numbers16S4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00A\x00\x00\x10A\x00\x00 A\x00\x000A\x00\x00@A\x00\x00PA\x00\x00`A\x00\x00pA"
 GLOBL numbers16S4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA numbers16IQ4AVX512<>+0(SB)/64, $"\x00\x00\x80?\x00\x00\xc0A\x00\x004B\x00\x00|B\x00\x00\x9eB\x00\x00\xbaB\x00\x00\xd4B\x00\x00\xecB\x00\x00\x01C\x00\x00\rC\x00\x00\x19C\x00\x00&C\x00\x005C\x00\x00EC\x00\x00YC\x00\x00qC"
+GLOBL numbers16IQ4AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
@@ -13172,8 +13248,12 @@ TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $0-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+18, BX, SI
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
 	TESTQ   SI, SI
@@ -13220,13 +13300,32 @@ askingrows1:
 	VMOVUPS 128(R8), Z2
 
 askingrows1block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z7
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    askingrows1wordstartiq4
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	JMP    askingrows1wordstartdone
+
+askingrows1wordstartiq4:
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+
+askingrows1wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     askingrows1wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z7
+	JMP     askingrows1wordvaluesdone
+
+askingrows1wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z7
+
+askingrows1wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
 	MOVQ      $0x00000004, R10
 	PCALIGN   $0x40
@@ -13269,32 +13368,46 @@ askingrows1word:
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          askingrows1storescalesiq4
 	VPMOVZXWD    (DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VPMOVZXWD    32(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VPMOVZXWD    64(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
+	JMP          askingrows1storescalesdone
+
+askingrows1storescalesiq4:
+	VCVTPH2PS (DI), Z6
+	VCVTPH2PS 32(DI), Z7
+	VCVTPH2PS 64(DI), Z8
+
+askingrows1storescalesdone:
 	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 40(R8), Z10
-	VPSLLD       $0x04, Z10, Z10
-	VCVTDQ2PS    Z10, Z10
 	VMULPS       Z9, Z6, Z6
 	VCVTDQ2PS    Z3, Z3
 	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z10, Z6, Z0
 	VMULPS       Z9, Z7, Z3
 	VCVTDQ2PS    Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VFMADD231PS  Z10, Z3, Z1
-	VMULPS       Z9, Z8, Z3
+	VMULPS       Z9, Z8, Z4
 	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	VFMADD231PS  Z10, Z3, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          askingrows1block
+	VFMADD231PS  Z5, Z4, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          askingrows1storewhole0
+	VPBROADCASTD 40(R8), Z5
+	VPSLLD       $0x04, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z6, Z0
+	VFMADD231PS  Z5, Z3, Z1
+	VFMADD231PS  Z5, Z4, Z2
+
+askingrows1storewhole0:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  askingrows1block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -13327,38 +13440,85 @@ vectors3rows8:
 	MOVQ R8, x_len+40(FP)
 
 vectors3rows8block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	LEAQ      (R9)(DX*2), R10
-	ADDQ      DX, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z25
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	LEAQ   (R9)(DX*2), R10
+	ADDQ   DX, R10
+	LEAQ   (R10)(DX*2), R11
+	ADDQ   DX, R11
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors3rows8wordstartiq4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	JMP    vectors3rows8wordstartdone
+
+vectors3rows8wordstartiq4:
+	VPBROADCASTD 40(R9), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R9)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R9)(DX*2), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R10), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VPBROADCASTD 40(R10)(DX*1), Z12
+	VPSLLD       $0x07, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R10)(DX*2), Z15
+	VPSLLD       $0x07, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+	VPBROADCASTD 40(R11), Z18
+	VPSLLD       $0x07, Z18, Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	VPBROADCASTD 40(R11)(DX*1), Z21
+	VPSLLD       $0x07, Z21, Z21
+	VMOVDQA32    Z21, Z22
+	VMOVDQA32    Z21, Z23
+
+vectors3rows8wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors3rows8wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z25
+	JMP     vectors3rows8wordvaluesdone
+
+vectors3rows8wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z25
+
+vectors3rows8wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
 	MOVQ      $0x00000004, R12
 	PCALIGN   $0x40
@@ -13468,168 +13628,210 @@ vectors3rows8word:
 	ADDQ         CX, R12
 	LEAQ         (R12)(CX*2), R13
 	ADDQ         CX, R13
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storescalesiq4
 	VPMOVZXWD    (DI), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(DI), Z25
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(DI), Z26
 	VPSLLD       $0x10, Z26, Z26
+	JMP          vectors3rows8storescalesdone
+
+vectors3rows8storescalesiq4:
+	VCVTPH2PS (DI), Z24
+	VCVTPH2PS 32(DI), Z25
+	VCVTPH2PS 64(DI), Z26
+
+vectors3rows8storescalesdone:
 	VBROADCASTSS 32(R8), Z27
-	VPBROADCASTD 40(R8), Z28
-	VPSLLD       $0x04, Z28, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       Z27, Z24, Z29
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R11), Z29, Z0
-	VFMADD231PS  Z28, Z29, Z0
-	VMOVUPS      Z0, (R11)
-	VMULPS       Z27, Z25, Z0
+	VFMADD213PS  (R11), Z28, Z0
+	VMULPS       Z27, Z25, Z29
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R11), Z0, Z1
-	VFMADD231PS  Z28, Z0, Z1
-	VMOVUPS      Z1, 64(R11)
-	VMULPS       Z27, Z26, Z0
+	VFMADD213PS  64(R11), Z29, Z1
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R11), Z0, Z2
-	VFMADD231PS  Z28, Z0, Z2
+	VFMADD213PS  128(R11), Z27, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole0
+	VPBROADCASTD 40(R8), Z30
+	VPSLLD       $0x04, Z30, Z30
+	VCVTDQ2PS    Z30, Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VFMADD231PS  Z30, Z27, Z2
+
+vectors3rows8storewhole0:
+	VMOVUPS      Z0, (R11)
+	VMOVUPS      Z1, 64(R11)
 	VMOVUPS      Z2, 128(R11)
 	VBROADCASTSS 32(R8)(DX*1), Z0
-	VPBROADCASTD 40(R8)(DX*1), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R11)(CX*1), Z2, Z3
-	VFMADD231PS  Z1, Z2, Z3
-	VMOVUPS      Z3, (R11)(CX*1)
+	VFMADD213PS  (R11)(CX*1), Z1, Z3
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z4, Z4
 	VFMADD213PS  64(R11)(CX*1), Z2, Z4
-	VFMADD231PS  Z1, Z2, Z4
-	VMOVUPS      Z4, 64(R11)(CX*1)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z5, Z5
 	VFMADD213PS  128(R11)(CX*1), Z0, Z5
-	VFMADD231PS  Z1, Z0, Z5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole1
+	VPBROADCASTD 40(R8)(DX*1), Z27
+	VPSLLD       $0x04, Z27, Z27
+	VCVTDQ2PS    Z27, Z27
+	VFMADD231PS  Z27, Z1, Z3
+	VFMADD231PS  Z27, Z2, Z4
+	VFMADD231PS  Z27, Z0, Z5
+
+vectors3rows8storewhole1:
+	VMOVUPS      Z3, (R11)(CX*1)
+	VMOVUPS      Z4, 64(R11)(CX*1)
 	VMOVUPS      Z5, 128(R11)(CX*1)
 	VBROADCASTSS 32(R8)(DX*2), Z0
-	VPBROADCASTD 40(R8)(DX*2), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R11)(CX*2), Z2, Z6
-	VFMADD231PS  Z1, Z2, Z6
-	VMOVUPS      Z6, (R11)(CX*2)
+	VFMADD213PS  (R11)(CX*2), Z1, Z6
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z7, Z7
 	VFMADD213PS  64(R11)(CX*2), Z2, Z7
-	VFMADD231PS  Z1, Z2, Z7
-	VMOVUPS      Z7, 64(R11)(CX*2)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z8, Z8
 	VFMADD213PS  128(R11)(CX*2), Z0, Z8
-	VFMADD231PS  Z1, Z0, Z8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole2
+	VPBROADCASTD 40(R8)(DX*2), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z6
+	VFMADD231PS  Z3, Z2, Z7
+	VFMADD231PS  Z3, Z0, Z8
+
+vectors3rows8storewhole2:
+	VMOVUPS      Z6, (R11)(CX*2)
+	VMOVUPS      Z7, 64(R11)(CX*2)
 	VMOVUPS      Z8, 128(R11)(CX*2)
 	VBROADCASTSS 32(R9), Z0
-	VPBROADCASTD 40(R9), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R12), Z2, Z9
-	VFMADD231PS  Z1, Z2, Z9
-	VMOVUPS      Z9, (R12)
+	VFMADD213PS  (R12), Z1, Z9
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z10, Z10
 	VFMADD213PS  64(R12), Z2, Z10
-	VFMADD231PS  Z1, Z2, Z10
-	VMOVUPS      Z10, 64(R12)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z11, Z11
 	VFMADD213PS  128(R12), Z0, Z11
-	VFMADD231PS  Z1, Z0, Z11
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole3
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z9
+	VFMADD231PS  Z3, Z2, Z10
+	VFMADD231PS  Z3, Z0, Z11
+
+vectors3rows8storewhole3:
+	VMOVUPS      Z9, (R12)
+	VMOVUPS      Z10, 64(R12)
 	VMOVUPS      Z11, 128(R12)
 	VBROADCASTSS 32(R9)(DX*1), Z0
-	VPBROADCASTD 40(R9)(DX*1), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z12, Z12
-	VFMADD213PS  (R12)(CX*1), Z2, Z12
-	VFMADD231PS  Z1, Z2, Z12
-	VMOVUPS      Z12, (R12)(CX*1)
+	VFMADD213PS  (R12)(CX*1), Z1, Z12
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z13, Z13
 	VFMADD213PS  64(R12)(CX*1), Z2, Z13
-	VFMADD231PS  Z1, Z2, Z13
-	VMOVUPS      Z13, 64(R12)(CX*1)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z14, Z14
 	VFMADD213PS  128(R12)(CX*1), Z0, Z14
-	VFMADD231PS  Z1, Z0, Z14
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole4
+	VPBROADCASTD 40(R9)(DX*1), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z12
+	VFMADD231PS  Z3, Z2, Z13
+	VFMADD231PS  Z3, Z0, Z14
+
+vectors3rows8storewhole4:
+	VMOVUPS      Z12, (R12)(CX*1)
+	VMOVUPS      Z13, 64(R12)(CX*1)
 	VMOVUPS      Z14, 128(R12)(CX*1)
 	VBROADCASTSS 32(R9)(DX*2), Z0
-	VPBROADCASTD 40(R9)(DX*2), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z15, Z15
-	VFMADD213PS  (R12)(CX*2), Z2, Z15
-	VFMADD231PS  Z1, Z2, Z15
-	VMOVUPS      Z15, (R12)(CX*2)
+	VFMADD213PS  (R12)(CX*2), Z1, Z15
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z16, Z16
 	VFMADD213PS  64(R12)(CX*2), Z2, Z16
-	VFMADD231PS  Z1, Z2, Z16
-	VMOVUPS      Z16, 64(R12)(CX*2)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z17, Z17
 	VFMADD213PS  128(R12)(CX*2), Z0, Z17
-	VFMADD231PS  Z1, Z0, Z17
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole5
+	VPBROADCASTD 40(R9)(DX*2), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z15
+	VFMADD231PS  Z3, Z2, Z16
+	VFMADD231PS  Z3, Z0, Z17
+
+vectors3rows8storewhole5:
+	VMOVUPS      Z15, (R12)(CX*2)
+	VMOVUPS      Z16, 64(R12)(CX*2)
 	VMOVUPS      Z17, 128(R12)(CX*2)
 	VBROADCASTSS 32(R10), Z0
-	VPBROADCASTD 40(R10), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z18, Z18
-	VFMADD213PS  (R13), Z2, Z18
-	VFMADD231PS  Z1, Z2, Z18
-	VMOVUPS      Z18, (R13)
+	VFMADD213PS  (R13), Z1, Z18
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z19, Z19
 	VFMADD213PS  64(R13), Z2, Z19
-	VFMADD231PS  Z1, Z2, Z19
-	VMOVUPS      Z19, 64(R13)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z20, Z20
 	VFMADD213PS  128(R13), Z0, Z20
-	VFMADD231PS  Z1, Z0, Z20
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole6
+	VPBROADCASTD 40(R10), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z19
+	VFMADD231PS  Z3, Z0, Z20
+
+vectors3rows8storewhole6:
+	VMOVUPS      Z18, (R13)
+	VMOVUPS      Z19, 64(R13)
 	VMOVUPS      Z20, 128(R13)
 	VBROADCASTSS 32(R10)(DX*1), Z0
-	VPBROADCASTD 40(R10)(DX*1), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z24, Z2
+	VMULPS       Z0, Z24, Z1
 	VCVTDQ2PS    Z21, Z21
-	VFMADD213PS  (R13)(CX*1), Z2, Z21
-	VFMADD231PS  Z1, Z2, Z21
-	VMOVUPS      Z21, (R13)(CX*1)
+	VFMADD213PS  (R13)(CX*1), Z1, Z21
 	VMULPS       Z0, Z25, Z2
 	VCVTDQ2PS    Z22, Z22
 	VFMADD213PS  64(R13)(CX*1), Z2, Z22
-	VFMADD231PS  Z1, Z2, Z22
-	VMOVUPS      Z22, 64(R13)(CX*1)
 	VMULPS       Z0, Z26, Z0
 	VCVTDQ2PS    Z23, Z23
 	VFMADD213PS  128(R13)(CX*1), Z0, Z23
-	VFMADD231PS  Z1, Z0, Z23
-	VMOVUPS      Z23, 128(R13)(CX*1)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows8block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows8storewhole7
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z1, Z21
+	VFMADD231PS  Z3, Z2, Z22
+	VFMADD231PS  Z3, Z0, Z23
+
+vectors3rows8storewhole7:
+	VMOVUPS Z21, (R13)(CX*1)
+	VMOVUPS Z22, 64(R13)(CX*1)
+	VMOVUPS Z23, 128(R13)(CX*1)
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows8block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -13673,24 +13875,55 @@ vectors3rows4:
 	VMOVUPS 128(R9), Z11
 
 vectors3rows4block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	LEAQ      (R9)(DX*2), R10
-	ADDQ      DX, R10
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z25
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	LEAQ   (R9)(DX*2), R10
+	ADDQ   DX, R10
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors3rows4wordstartiq4
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	JMP    vectors3rows4wordstartdone
+
+vectors3rows4wordstartiq4:
+	VPBROADCASTD 40(R9), Z12
+	VPSLLD       $0x07, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R9)(DX*1), Z15
+	VPSLLD       $0x07, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+	VPBROADCASTD 40(R9)(DX*2), Z18
+	VPSLLD       $0x07, Z18, Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	VPBROADCASTD 40(R10), Z21
+	VPSLLD       $0x07, Z21, Z21
+	VMOVDQA32    Z21, Z22
+	VMOVDQA32    Z21, Z23
+
+vectors3rows4wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors3rows4wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z25
+	JMP     vectors3rows4wordvaluesdone
+
+vectors3rows4wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z25
+
+vectors3rows4wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
 	MOVQ      $0x00000004, R11
 	PCALIGN   $0x40
@@ -13760,80 +13993,106 @@ vectors3rows4word:
 	MOVQ         SI, R8
 	LEAQ         (R8)(DX*2), R9
 	ADDQ         DX, R9
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows4storescalesiq4
 	VPMOVZXWD    (DI), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(DI), Z25
 	VPSLLD       $0x10, Z25, Z25
 	VPMOVZXWD    64(DI), Z26
 	VPSLLD       $0x10, Z26, Z26
+	JMP          vectors3rows4storescalesdone
+
+vectors3rows4storescalesiq4:
+	VCVTPH2PS (DI), Z24
+	VCVTPH2PS 32(DI), Z25
+	VCVTPH2PS 64(DI), Z26
+
+vectors3rows4storescalesdone:
 	VBROADCASTSS 32(R8), Z27
-	VPBROADCASTD 40(R8), Z28
-	VPSLLD       $0x04, Z28, Z28
-	VCVTDQ2PS    Z28, Z28
-	VMULPS       Z27, Z24, Z29
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z12, Z29, Z0
-	VFMADD231PS  Z28, Z29, Z0
+	VFMADD231PS  Z12, Z28, Z0
 	VMULPS       Z27, Z25, Z12
 	VCVTDQ2PS    Z13, Z13
 	VFMADD231PS  Z13, Z12, Z1
-	VFMADD231PS  Z28, Z12, Z1
-	VMULPS       Z27, Z26, Z12
+	VMULPS       Z27, Z26, Z13
 	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  Z14, Z12, Z2
-	VFMADD231PS  Z28, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows4storewhole0
+	VPBROADCASTD 40(R8), Z14
+	VPSLLD       $0x04, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VFMADD231PS  Z14, Z28, Z0
+	VFMADD231PS  Z14, Z12, Z1
+	VFMADD231PS  Z14, Z13, Z2
+
+vectors3rows4storewhole0:
 	VBROADCASTSS 32(R8)(DX*1), Z12
-	VPBROADCASTD 40(R8)(DX*1), Z13
-	VPSLLD       $0x04, Z13, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z24, Z14
+	VMULPS       Z12, Z24, Z13
 	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VFMADD231PS  Z13, Z14, Z3
+	VFMADD231PS  Z15, Z13, Z3
 	VMULPS       Z12, Z25, Z14
 	VCVTDQ2PS    Z16, Z16
 	VFMADD231PS  Z16, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z4
 	VMULPS       Z12, Z26, Z12
 	VCVTDQ2PS    Z17, Z17
 	VFMADD231PS  Z17, Z12, Z5
-	VFMADD231PS  Z13, Z12, Z5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows4storewhole1
+	VPBROADCASTD 40(R8)(DX*1), Z15
+	VPSLLD       $0x04, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VFMADD231PS  Z15, Z13, Z3
+	VFMADD231PS  Z15, Z14, Z4
+	VFMADD231PS  Z15, Z12, Z5
+
+vectors3rows4storewhole1:
 	VBROADCASTSS 32(R8)(DX*2), Z12
-	VPBROADCASTD 40(R8)(DX*2), Z13
-	VPSLLD       $0x04, Z13, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z24, Z14
+	VMULPS       Z12, Z24, Z13
 	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  Z18, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z6
+	VFMADD231PS  Z18, Z13, Z6
 	VMULPS       Z12, Z25, Z14
 	VCVTDQ2PS    Z19, Z19
 	VFMADD231PS  Z19, Z14, Z7
-	VFMADD231PS  Z13, Z14, Z7
 	VMULPS       Z12, Z26, Z12
 	VCVTDQ2PS    Z20, Z20
 	VFMADD231PS  Z20, Z12, Z8
-	VFMADD231PS  Z13, Z12, Z8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows4storewhole2
+	VPBROADCASTD 40(R8)(DX*2), Z15
+	VPSLLD       $0x04, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z7
+	VFMADD231PS  Z15, Z12, Z8
+
+vectors3rows4storewhole2:
 	VBROADCASTSS 32(R9), Z12
-	VPBROADCASTD 40(R9), Z13
-	VPSLLD       $0x04, Z13, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z24, Z14
+	VMULPS       Z12, Z24, Z13
 	VCVTDQ2PS    Z21, Z21
-	VFMADD231PS  Z21, Z14, Z9
-	VFMADD231PS  Z13, Z14, Z9
+	VFMADD231PS  Z21, Z13, Z9
 	VMULPS       Z12, Z25, Z14
 	VCVTDQ2PS    Z22, Z22
 	VFMADD231PS  Z22, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z10
 	VMULPS       Z12, Z26, Z12
 	VCVTDQ2PS    Z23, Z23
 	VFMADD231PS  Z23, Z12, Z11
-	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows4block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows4storewhole3
+	VPBROADCASTD 40(R9), Z15
+	VPSLLD       $0x04, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VFMADD231PS  Z15, Z13, Z9
+	VFMADD231PS  Z15, Z14, Z10
+	VFMADD231PS  Z15, Z12, Z11
+
+vectors3rows4storewhole3:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors3rows4block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -13883,19 +14142,46 @@ vectors3rows3:
 	VMOVUPS 128(R8)(CX*2), Z8
 
 vectors3rows3block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z19
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors3rows3wordstartiq4
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	JMP    vectors3rows3wordstartdone
+
+vectors3rows3wordstartiq4:
+	VPBROADCASTD 40(R9), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VPBROADCASTD 40(R9)(DX*1), Z12
+	VPSLLD       $0x07, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R9)(DX*2), Z15
+	VPSLLD       $0x07, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+
+vectors3rows3wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors3rows3wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z19
+	JMP     vectors3rows3wordvaluesdone
+
+vectors3rows3wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z19
+
+vectors3rows3wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z18
 	MOVQ      $0x00000004, R10
 	PCALIGN   $0x40
@@ -13954,64 +14240,86 @@ vectors3rows3word:
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows3storescalesiq4
 	VPMOVZXWD    (DI), Z18
 	VPSLLD       $0x10, Z18, Z18
 	VPMOVZXWD    32(DI), Z19
 	VPSLLD       $0x10, Z19, Z19
 	VPMOVZXWD    64(DI), Z20
 	VPSLLD       $0x10, Z20, Z20
+	JMP          vectors3rows3storescalesdone
+
+vectors3rows3storescalesiq4:
+	VCVTPH2PS (DI), Z18
+	VCVTPH2PS 32(DI), Z19
+	VCVTPH2PS 64(DI), Z20
+
+vectors3rows3storescalesdone:
 	VBROADCASTSS 32(R8), Z21
-	VPBROADCASTD 40(R8), Z22
-	VPSLLD       $0x04, Z22, Z22
-	VCVTDQ2PS    Z22, Z22
-	VMULPS       Z21, Z18, Z23
+	VMULPS       Z21, Z18, Z22
 	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z23, Z0
-	VFMADD231PS  Z22, Z23, Z0
+	VFMADD231PS  Z9, Z22, Z0
 	VMULPS       Z21, Z19, Z9
 	VCVTDQ2PS    Z10, Z10
 	VFMADD231PS  Z10, Z9, Z1
-	VFMADD231PS  Z22, Z9, Z1
-	VMULPS       Z21, Z20, Z9
+	VMULPS       Z21, Z20, Z10
 	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z9, Z2
-	VFMADD231PS  Z22, Z9, Z2
+	VFMADD231PS  Z11, Z10, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows3storewhole0
+	VPBROADCASTD 40(R8), Z11
+	VPSLLD       $0x04, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z22, Z0
+	VFMADD231PS  Z11, Z9, Z1
+	VFMADD231PS  Z11, Z10, Z2
+
+vectors3rows3storewhole0:
 	VBROADCASTSS 32(R8)(DX*1), Z9
-	VPBROADCASTD 40(R8)(DX*1), Z10
-	VPSLLD       $0x04, Z10, Z10
-	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z9, Z18, Z11
+	VMULPS       Z9, Z18, Z10
 	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VFMADD231PS  Z10, Z11, Z3
+	VFMADD231PS  Z12, Z10, Z3
 	VMULPS       Z9, Z19, Z11
 	VCVTDQ2PS    Z13, Z13
 	VFMADD231PS  Z13, Z11, Z4
-	VFMADD231PS  Z10, Z11, Z4
 	VMULPS       Z9, Z20, Z9
 	VCVTDQ2PS    Z14, Z14
 	VFMADD231PS  Z14, Z9, Z5
-	VFMADD231PS  Z10, Z9, Z5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows3storewhole1
+	VPBROADCASTD 40(R8)(DX*1), Z12
+	VPSLLD       $0x04, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VFMADD231PS  Z12, Z10, Z3
+	VFMADD231PS  Z12, Z11, Z4
+	VFMADD231PS  Z12, Z9, Z5
+
+vectors3rows3storewhole1:
 	VBROADCASTSS 32(R8)(DX*2), Z9
-	VPBROADCASTD 40(R8)(DX*2), Z10
-	VPSLLD       $0x04, Z10, Z10
-	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z9, Z18, Z11
+	VMULPS       Z9, Z18, Z10
 	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z15, Z11, Z6
-	VFMADD231PS  Z10, Z11, Z6
+	VFMADD231PS  Z15, Z10, Z6
 	VMULPS       Z9, Z19, Z11
 	VCVTDQ2PS    Z16, Z16
 	VFMADD231PS  Z16, Z11, Z7
-	VFMADD231PS  Z10, Z11, Z7
 	VMULPS       Z9, Z20, Z9
 	VCVTDQ2PS    Z17, Z17
 	VFMADD231PS  Z17, Z9, Z8
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows3block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows3storewhole2
+	VPBROADCASTD 40(R8)(DX*2), Z12
+	VPSLLD       $0x04, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VFMADD231PS  Z12, Z9, Z8
+
+vectors3rows3storewhole2:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors3rows3block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -14052,16 +14360,39 @@ vectors3rows2:
 	VMOVUPS 128(R8)(CX*1), Z5
 
 vectors3rows2block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z13
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors3rows2wordstartiq4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JMP    vectors3rows2wordstartdone
+
+vectors3rows2wordstartiq4:
+	VPBROADCASTD 40(R9), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+
+vectors3rows2wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors3rows2wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z13
+	JMP     vectors3rows2wordvaluesdone
+
+vectors3rows2wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z13
+
+vectors3rows2wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
 	MOVQ      $0x00000004, R10
 	PCALIGN   $0x40
@@ -14112,48 +14443,66 @@ vectors3rows2word:
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows2storescalesiq4
 	VPMOVZXWD    (DI), Z12
 	VPSLLD       $0x10, Z12, Z12
 	VPMOVZXWD    32(DI), Z13
 	VPSLLD       $0x10, Z13, Z13
 	VPMOVZXWD    64(DI), Z14
 	VPSLLD       $0x10, Z14, Z14
+	JMP          vectors3rows2storescalesdone
+
+vectors3rows2storescalesiq4:
+	VCVTPH2PS (DI), Z12
+	VCVTPH2PS 32(DI), Z13
+	VCVTPH2PS 64(DI), Z14
+
+vectors3rows2storescalesdone:
 	VBROADCASTSS 32(R8), Z15
-	VPBROADCASTD 40(R8), Z16
-	VPSLLD       $0x04, Z16, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z12, Z17
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z0
+	VFMADD231PS  Z6, Z16, Z0
 	VMULPS       Z15, Z13, Z6
 	VCVTDQ2PS    Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VFMADD231PS  Z16, Z6, Z1
-	VMULPS       Z15, Z14, Z6
+	VMULPS       Z15, Z14, Z7
 	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z16, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows2storewhole0
+	VPBROADCASTD 40(R8), Z8
+	VPSLLD       $0x04, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z16, Z0
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z2
+
+vectors3rows2storewhole0:
 	VBROADCASTSS 32(R8)(DX*1), Z6
-	VPBROADCASTD 40(R8)(DX*1), Z7
-	VPSLLD       $0x04, Z7, Z7
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z6, Z12, Z8
+	VMULPS       Z6, Z12, Z7
 	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VFMADD231PS  Z7, Z8, Z3
+	VFMADD231PS  Z9, Z7, Z3
 	VMULPS       Z6, Z13, Z8
 	VCVTDQ2PS    Z10, Z10
 	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z4
 	VMULPS       Z6, Z14, Z6
 	VCVTDQ2PS    Z11, Z11
 	VFMADD231PS  Z11, Z6, Z5
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows2block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows2storewhole1
+	VPBROADCASTD 40(R8)(DX*1), Z9
+	VPSLLD       $0x04, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VFMADD231PS  Z9, Z8, Z4
+	VFMADD231PS  Z9, Z6, Z5
+
+vectors3rows2storewhole1:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors3rows2block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -14185,13 +14534,32 @@ vectors3rows1:
 	VMOVUPS 128(R8), Z2
 
 vectors3rows1block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z7
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors3rows1wordstartiq4
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	JMP    vectors3rows1wordstartdone
+
+vectors3rows1wordstartiq4:
+	VPBROADCASTD 40(R9), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+
+vectors3rows1wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors3rows1wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z7
+	JMP     vectors3rows1wordvaluesdone
+
+vectors3rows1wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z7
+
+vectors3rows1wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
 	MOVQ      $0x00000004, R10
 	PCALIGN   $0x40
@@ -14225,32 +14593,46 @@ vectors3rows1word:
 	DECQ         R10
 	JNZ          vectors3rows1word
 	MOVQ         SI, R8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows1storescalesiq4
 	VPMOVZXWD    (DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VPMOVZXWD    32(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VPMOVZXWD    64(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
+	JMP          vectors3rows1storescalesdone
+
+vectors3rows1storescalesiq4:
+	VCVTPH2PS (DI), Z6
+	VCVTPH2PS 32(DI), Z7
+	VCVTPH2PS 64(DI), Z8
+
+vectors3rows1storescalesdone:
 	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 40(R8), Z10
-	VPSLLD       $0x04, Z10, Z10
-	VCVTDQ2PS    Z10, Z10
 	VMULPS       Z9, Z6, Z6
 	VCVTDQ2PS    Z3, Z3
 	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z10, Z6, Z0
 	VMULPS       Z9, Z7, Z3
 	VCVTDQ2PS    Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VFMADD231PS  Z10, Z3, Z1
-	VMULPS       Z9, Z8, Z3
+	VMULPS       Z9, Z8, Z4
 	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	VFMADD231PS  Z10, Z3, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows1block
+	VFMADD231PS  Z5, Z4, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors3rows1storewhole0
+	VPBROADCASTD 40(R8), Z5
+	VPSLLD       $0x04, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z6, Z0
+	VFMADD231PS  Z5, Z3, Z1
+	VFMADD231PS  Z5, Z4, Z2
+
+vectors3rows1storewhole0:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors3rows1block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -14280,23 +14662,54 @@ vectors1rows8block:
 	XORQ R8, R8
 
 vectors1rows8lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	LEAQ      (R11)(DX*2), R12
-	ADDQ      DX, R12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z9
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	LEAQ   (R10)(DX*2), R11
+	ADDQ   DX, R11
+	LEAQ   (R11)(DX*2), R12
+	ADDQ   DX, R12
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors1rows8wordstartiq4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	JMP    vectors1rows8wordstartdone
+
+vectors1rows8wordstartiq4:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x07, Z1, Z1
+	VPBROADCASTD 40(R10)(DX*2), Z2
+	VPSLLD       $0x07, Z2, Z2
+	VPBROADCASTD 40(R11), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VPBROADCASTD 40(R11)(DX*1), Z4
+	VPSLLD       $0x07, Z4, Z4
+	VPBROADCASTD 40(R11)(DX*2), Z5
+	VPSLLD       $0x07, Z5, Z5
+	VPBROADCASTD 40(R12), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VPBROADCASTD 40(R12)(DX*1), Z7
+	VPSLLD       $0x07, Z7, Z7
+
+vectors1rows8wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors1rows8wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z9
+	JMP     vectors1rows8wordvaluesdone
+
+vectors1rows8wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z9
+
+vectors1rows8wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
 	MOVQ      $0x00000004, R13
 	PCALIGN   $0x40
@@ -14361,87 +14774,127 @@ vectors1rows8word:
 	ADDQ         CX, R13
 	LEAQ         (R13)(CX*2), R14
 	ADDQ         CX, R14
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storescalesiq4
 	VPMOVZXWD    (DI)(R8*1), Z8
 	VPSLLD       $0x10, Z8, Z8
+	JMP          vectors1rows8storescalesdone
+
+vectors1rows8storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Z8
+
+vectors1rows8storescalesdone:
 	VBROADCASTSS 32(R9), Z9
-	VPBROADCASTD 40(R9), Z10
-	VPSLLD       $0x04, Z10, Z10
-	VCVTDQ2PS    Z10, Z10
 	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R12), Z9, Z0
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole0
+	VPBROADCASTD 40(R9), Z10
+	VPSLLD       $0x04, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
 	VFMADD231PS  Z10, Z9, Z0
+
+vectors1rows8storewhole0:
 	VMOVUPS      Z0, (R12)
 	VBROADCASTSS 32(R9)(DX*1), Z0
-	VPBROADCASTD 40(R9)(DX*1), Z9
-	VPSLLD       $0x04, Z9, Z9
-	VCVTDQ2PS    Z9, Z9
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z1, Z1
 	VFMADD213PS  (R12)(CX*1), Z0, Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole1
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x04, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
 	VFMADD231PS  Z9, Z0, Z1
+
+vectors1rows8storewhole1:
 	VMOVUPS      Z1, (R12)(CX*1)
 	VBROADCASTSS 32(R9)(DX*2), Z0
-	VPBROADCASTD 40(R9)(DX*2), Z1
-	VPSLLD       $0x04, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z2, Z2
 	VFMADD213PS  (R12)(CX*2), Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VMOVUPS      Z2, (R12)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VPBROADCASTD 40(R10), Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole2
+	VPBROADCASTD 40(R9)(DX*2), Z1
 	VPSLLD       $0x04, Z1, Z1
 	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  Z1, Z0, Z2
+
+vectors1rows8storewhole2:
+	VMOVUPS      Z2, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z3, Z3
 	VFMADD213PS  (R13), Z0, Z3
-	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, (R13)
-	VBROADCASTSS 32(R10)(DX*1), Z0
-	VPBROADCASTD 40(R10)(DX*1), Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole3
+	VPBROADCASTD 40(R10), Z1
 	VPSLLD       $0x04, Z1, Z1
 	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  Z1, Z0, Z3
+
+vectors1rows8storewhole3:
+	VMOVUPS      Z3, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z4, Z4
 	VFMADD213PS  (R13)(CX*1), Z0, Z4
-	VFMADD231PS  Z1, Z0, Z4
-	VMOVUPS      Z4, (R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z0
-	VPBROADCASTD 40(R10)(DX*2), Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole4
+	VPBROADCASTD 40(R10)(DX*1), Z1
 	VPSLLD       $0x04, Z1, Z1
 	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  Z1, Z0, Z4
+
+vectors1rows8storewhole4:
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z5, Z5
 	VFMADD213PS  (R13)(CX*2), Z0, Z5
-	VFMADD231PS  Z1, Z0, Z5
-	VMOVUPS      Z5, (R13)(CX*2)
-	VBROADCASTSS 32(R11), Z0
-	VPBROADCASTD 40(R11), Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole5
+	VPBROADCASTD 40(R10)(DX*2), Z1
 	VPSLLD       $0x04, Z1, Z1
 	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  Z1, Z0, Z5
+
+vectors1rows8storewhole5:
+	VMOVUPS      Z5, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z6, Z6
 	VFMADD213PS  (R14), Z0, Z6
-	VFMADD231PS  Z1, Z0, Z6
-	VMOVUPS      Z6, (R14)
-	VBROADCASTSS 32(R11)(DX*1), Z0
-	VPBROADCASTD 40(R11)(DX*1), Z1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole6
+	VPBROADCASTD 40(R11), Z1
 	VPSLLD       $0x04, Z1, Z1
 	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  Z1, Z0, Z6
+
+vectors1rows8storewhole6:
+	VMOVUPS      Z6, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
 	VMULPS       Z0, Z8, Z0
 	VCVTDQ2PS    Z7, Z7
 	VFMADD213PS  (R14)(CX*1), Z0, Z7
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows8storewhole7
+	VPBROADCASTD 40(R11)(DX*1), Z1
+	VPSLLD       $0x04, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
 	VFMADD231PS  Z1, Z0, Z7
-	VMOVUPS      Z7, (R14)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows8block
+
+vectors1rows8storewhole7:
+	VMOVUPS Z7, (R14)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows8lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows8block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -14473,13 +14926,32 @@ vectors1rows2block:
 	XORQ R8, R8
 
 vectors1rows2lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z3
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors1rows2wordstartiq4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	JMP    vectors1rows2wordstartdone
+
+vectors1rows2wordstartiq4:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x07, Z1, Z1
+
+vectors1rows2wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors1rows2wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z3
+	JMP     vectors1rows2wordvaluesdone
+
+vectors1rows2wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z3
+
+vectors1rows2wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
 	MOVQ      $0x00000004, R11
 	PCALIGN   $0x40
@@ -14510,33 +14982,49 @@ vectors1rows2word:
 	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows2storescalesiq4
 	VPMOVZXWD    (DI)(R8*1), Z2
 	VPSLLD       $0x10, Z2, Z2
+	JMP          vectors1rows2storescalesdone
+
+vectors1rows2storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Z2
+
+vectors1rows2storescalesdone:
 	VBROADCASTSS 32(R9), Z3
-	VPBROADCASTD 40(R9), Z4
-	VPSLLD       $0x04, Z4, Z4
-	VCVTDQ2PS    Z4, Z4
 	VMULPS       Z3, Z2, Z3
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z3, Z0
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows2storewhole0
+	VPBROADCASTD 40(R9), Z4
+	VPSLLD       $0x04, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
+
+vectors1rows2storewhole0:
 	VMOVUPS      Z0, (R10)
 	VBROADCASTSS 32(R9)(DX*1), Z0
-	VPBROADCASTD 40(R9)(DX*1), Z3
-	VPSLLD       $0x04, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z0, Z2, Z0
 	VCVTDQ2PS    Z1, Z1
 	VFMADD213PS  (R10)(CX*1), Z0, Z1
-	VFMADD231PS  Z3, Z0, Z1
-	VMOVUPS      Z1, (R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows2block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows2storewhole1
+	VPBROADCASTD 40(R9)(DX*1), Z2
+	VPSLLD       $0x04, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  Z2, Z0, Z1
+
+vectors1rows2storewhole1:
+	VMOVUPS Z1, (R10)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows2lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows2block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -14562,12 +15050,29 @@ vectors1rows1block:
 	XORQ R8, R8
 
 vectors1rows1lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z2
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors1rows1wordstartiq4
+	VXORPS Z0, Z0, Z0
+	JMP    vectors1rows1wordstartdone
+
+vectors1rows1wordstartiq4:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+
+vectors1rows1wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors1rows1wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z2
+	JMP     vectors1rows1wordvaluesdone
+
+vectors1rows1wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z2
+
+vectors1rows1wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	MOVQ      $0x00000004, R11
 	PCALIGN   $0x40
@@ -14594,24 +15099,36 @@ vectors1rows1word:
 	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows1storescalesiq4
 	VPMOVZXWD    (DI)(R8*1), Z1
 	VPSLLD       $0x10, Z1, Z1
+	JMP          vectors1rows1storescalesdone
+
+vectors1rows1storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Z1
+
+vectors1rows1storescalesdone:
 	VBROADCASTSS 32(R9), Z2
-	VPBROADCASTD 40(R9), Z3
-	VPSLLD       $0x04, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z2, Z1, Z1
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z1, Z0
-	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, (R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows1block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors1rows1storewhole0
+	VPBROADCASTD 40(R9), Z2
+	VPSLLD       $0x04, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+
+vectors1rows1storewhole0:
+	VMOVUPS Z0, (R10)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows1block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -14626,6 +15143,9 @@ vectors1rows1done:
 
 DATA valuesE2M1AVX512<>+0(SB)/64, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
 GLOBL valuesE2M1AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA valuesIQ4AVX512<>+0(SB)/64, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
+GLOBL valuesIQ4AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
@@ -15293,6 +15813,161 @@ done:
 DATA const41800000AVX512<>+0(SB)/64, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmIQ4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8IQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8TilesIQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8TilesIQ4AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    m+96(FP), $0x10
+	JL      few
+	MOVQ    $0x00000004, c_len+8(FP)
+	JMP     ·weightGemmInt8TilesAVX512+0(SB)
+
+few:
+	MOVQ $0x00000004, c_len+8(FP)
+	MOVQ $0x00000012, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightWidenIQ4AVX512(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·weightWidenIQ4AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	MOVQ    $0x00000020, DI
+	MOVQ    $0x00000012, R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ      (CX)(R9*2), R10
+	VCVTPH2PS (R10), Z0
+	VMULPS    constc3000000AVX512<>+0(SB), Z0, Z1
+	MOVQ      CX, R10
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*4), R10
+	LEAQ      (AX)(R9*4), R11
+	VMOVUPS   (R10), Z3
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z4
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z5
+	ADDQ      SI, R10
+	VMOVUPS   (R10), Z6
+	ADDQ      SI, R10
+	VMOVUPS   valuesIQ4AVX512<>+0(SB), Z2
+	VPSRLD    $0x04, Z3, Z7
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z3, Z3
+	VPSHUFB   Z3, Z2, Z3
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z7, Z7
+	VPSHUFB   Z7, Z2, Z7
+	VPSRLD    $0x04, Z4, Z8
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z4, Z4
+	VPSHUFB   Z4, Z2, Z4
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z8, Z8
+	VPSHUFB   Z8, Z2, Z8
+	VPSRLD    $0x04, Z5, Z9
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z5, Z5
+	VPSHUFB   Z5, Z2, Z5
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z9, Z9
+	VPSHUFB   Z9, Z2, Z9
+	VPSRLD    $0x04, Z6, Z10
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z6, Z6
+	VPSHUFB   Z6, Z2, Z6
+	VPANDD    const0f0f0f0fAVX512<>+0(SB), Z10, Z10
+	VPSHUFB   Z10, Z2, Z10
+	VMOVUPS   const000000ffAVX512<>+0(SB), Z2
+	MOVQ      $0x00000004, R10
+
+step:
+	VPANDD      Z2, Z3, Z11
+	VPSRLD      $0x08, Z3, Z3
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z4, Z11
+	VPSRLD      $0x08, Z4, Z4
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z5, Z11
+	VPSRLD      $0x08, Z5, Z5
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z6, Z11
+	VPSRLD      $0x08, Z6, Z6
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z7, Z11
+	VPSRLD      $0x08, Z7, Z7
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z8, Z11
+	VPSRLD      $0x08, Z8, Z8
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z9, Z11
+	VPSRLD      $0x08, Z9, Z9
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z2, Z10, Z11
+	VPSRLD      $0x08, Z10, Z10
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z1, Z0, Z11
+	VMOVUPS     Z11, (R11)
+	ADDQ        SI, R11
+	DECQ        R10
+	JNZ         step
+	ADDQ        $0x00000010, R9
+	CMPQ        R9, DX
+	JLT         vector
+	ADDQ        DI, AX
+	ADDQ        R8, CX
+	SUBQ        $0x00000020, BX
+	JNZ         block
+
+done:
+	VZEROUPPER
+	RET
+
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·weightGemmInt8Minima4AVX512(SB), $11136-113
@@ -15332,7 +16007,7 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ c_len+8(FP), $0x04
+	CMPQ c_len+8(FP), $0x05
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
@@ -18611,7 +19286,7 @@ vectors1rows8:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows8block:
-	CMPQ  c_len+8(FP), $0x05
+	CMPQ  c_len+8(FP), $0x06
 	JE    vectors1rows8blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -18661,7 +19336,7 @@ vectors1rows8lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JNE       vectors1rows8wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -18822,7 +19497,7 @@ vectors1rows8wordgroup0:
 	MOVQ          c_base+0(FP), R15
 	LEAQ          (R15)(R8*1), R15
 	VCVTPH2PS     (R15)(BX*1), Z11
-	CMPQ          c_len+8(FP), $0x04
+	CMPQ          c_len+8(FP), $0x05
 	JNE           vectors1rows8storeintegerstwo
 	LEAQ          (R8)(BX*1), R15
 	SHRQ          $0x01, R15
@@ -18921,7 +19596,7 @@ vectors1rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows4block:
-	CMPQ  c_len+8(FP), $0x05
+	CMPQ  c_len+8(FP), $0x06
 	JE    vectors1rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -18961,7 +19636,7 @@ vectors1rows4lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JNE       vectors1rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -19070,7 +19745,7 @@ vectors1rows4wordgroup0:
 	MOVQ          c_base+0(FP), R13
 	LEAQ          (R13)(R8*1), R13
 	VCVTPH2PS     (R13)(BX*1), Z7
-	CMPQ          c_len+8(FP), $0x04
+	CMPQ          c_len+8(FP), $0x05
 	JNE           vectors1rows4storeintegerstwo
 	LEAQ          (R8)(BX*1), R13
 	SHRQ          $0x01, R13
@@ -19137,7 +19812,7 @@ vectors1rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows3block:
-	CMPQ  c_len+8(FP), $0x05
+	CMPQ  c_len+8(FP), $0x06
 	JE    vectors1rows3blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -19173,7 +19848,7 @@ vectors1rows3lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JNE       vectors1rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -19266,7 +19941,7 @@ vectors1rows3wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z6
-	CMPQ          c_len+8(FP), $0x04
+	CMPQ          c_len+8(FP), $0x05
 	JNE           vectors1rows3storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -19325,7 +20000,7 @@ vectors1rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows2block:
-	CMPQ  c_len+8(FP), $0x05
+	CMPQ  c_len+8(FP), $0x06
 	JE    vectors1rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -19359,7 +20034,7 @@ vectors1rows2lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JNE       vectors1rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -19440,7 +20115,7 @@ vectors1rows2wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z5
-	CMPQ          c_len+8(FP), $0x04
+	CMPQ          c_len+8(FP), $0x05
 	JNE           vectors1rows2storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -19491,7 +20166,7 @@ vectors1rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows1block:
-	CMPQ  c_len+8(FP), $0x05
+	CMPQ  c_len+8(FP), $0x06
 	JE    vectors1rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -19523,7 +20198,7 @@ vectors1rows1lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JNE       vectors1rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -19592,7 +20267,7 @@ vectors1rows1wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z4
-	CMPQ          c_len+8(FP), $0x04
+	CMPQ          c_len+8(FP), $0x05
 	JNE           vectors1rows1storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -19691,7 +20366,7 @@ GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 // func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000005, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -19715,7 +20390,7 @@ TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $22400-113
 	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x04
+	CMPQ      c_len+8(FP), $0x05
 	JE        known
 	IMUL3Q    $+22, DX, BX
 	MOVL      $0x10101010, 208(AX)
@@ -20286,7 +20961,7 @@ TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000005, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
@@ -20295,7 +20970,7 @@ few:
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000006, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -20319,7 +20994,7 @@ TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $22656-113
 	MOVL      $0x00000000, 216(AX)
 	MOVQ      $0x00000000, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x05
+	CMPQ      c_len+8(FP), $0x06
 	JE        known
 	IMUL3Q    $+24, DX, BX
 	MOVL      $0x10101010, 208(AX)
@@ -20953,7 +21628,7 @@ TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000006, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
@@ -20998,7 +21673,7 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ c_len+8(FP), $0x06
+	CMPQ c_len+8(FP), $0x07
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
@@ -24656,7 +25331,7 @@ vectors1rows4:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows4block:
-	CMPQ  c_len+8(FP), $0x07
+	CMPQ  c_len+8(FP), $0x08
 	JE    vectors1rows4blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -24697,7 +25372,7 @@ vectors1rows4lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x06
+	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors1rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -24832,7 +25507,7 @@ vectors1rows4wordgroup0:
 	MOVQ          c_base+0(FP), R13
 	LEAQ          (R13)(R8*1), R13
 	VCVTPH2PS     (R13)(BX*1), Z8
-	CMPQ          c_len+8(FP), $0x06
+	CMPQ          c_len+8(FP), $0x07
 	JNE           vectors1rows4storeintegerstwo
 	LEAQ          (R8)(BX*1), R13
 	SHRQ          $0x01, R13
@@ -24899,7 +25574,7 @@ vectors1rows3:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows3block:
-	CMPQ  c_len+8(FP), $0x07
+	CMPQ  c_len+8(FP), $0x08
 	JE    vectors1rows3blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -24936,7 +25611,7 @@ vectors1rows3lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x06
+	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors1rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -25053,7 +25728,7 @@ vectors1rows3wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z7
-	CMPQ          c_len+8(FP), $0x06
+	CMPQ          c_len+8(FP), $0x07
 	JNE           vectors1rows3storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -25112,7 +25787,7 @@ vectors1rows2:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows2block:
-	CMPQ  c_len+8(FP), $0x07
+	CMPQ  c_len+8(FP), $0x08
 	JE    vectors1rows2blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -25147,7 +25822,7 @@ vectors1rows2lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x06
+	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors1rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -25250,7 +25925,7 @@ vectors1rows2wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z6
-	CMPQ          c_len+8(FP), $0x06
+	CMPQ          c_len+8(FP), $0x07
 	JNE           vectors1rows2storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -25301,7 +25976,7 @@ vectors1rows1:
 	MOVQ R8, x_len+40(FP)
 
 vectors1rows1block:
-	CMPQ  c_len+8(FP), $0x07
+	CMPQ  c_len+8(FP), $0x08
 	JE    vectors1rows1blockhead
 	MOVQ  x_len+40(FP), R8
 	TESTQ $0x0000007f, R8
@@ -25334,7 +26009,7 @@ vectors1rows1lanes:
 	MOVQ      DI, R9
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
-	CMPQ      c_len+8(FP), $0x06
+	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors1rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
@@ -25423,7 +26098,7 @@ vectors1rows1wordgroup0:
 	MOVQ          c_base+0(FP), R11
 	LEAQ          (R11)(R8*1), R11
 	VCVTPH2PS     (R11)(BX*1), Z5
-	CMPQ          c_len+8(FP), $0x06
+	CMPQ          c_len+8(FP), $0x07
 	JNE           vectors1rows1storeintegerstwo
 	LEAQ          (R8)(BX*1), R11
 	SHRQ          $0x01, R11
@@ -25506,7 +26181,7 @@ GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 // func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -25517,7 +26192,7 @@ TEXT ·weightGemmInt8TilesU5x32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000007, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
@@ -25526,7 +26201,7 @@ few:
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000008, c_len+8(FP)
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
@@ -25537,7 +26212,7 @@ TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000008, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
@@ -28365,14 +29040,14 @@ TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	MOVL      $0x20202020, 216(AX)
 	MOVQ      $0x00000002, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x08
+	CMPQ      c_len+8(FP), $0x09
 	JE        known
 	IMUL3Q    $+40, DX, BX
 	MOVL      $0xf0f0f0f0, 208(AX)
 	MOVL      $0x80808080, 216(AX)
 	MOVQ      $0x00000004, SI
 	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x0a
+	CMPQ      c_len+8(FP), $0x0b
 	JE        known
 	IMUL3Q    $+28, DX, BX
 	MOVL      $0x10101010, 208(AX)
@@ -28417,9 +29092,9 @@ chunk:
 	LEAQ    4416(AX), SI
 
 expand:
-	CMPQ  c_len+8(FP), $0x0a
+	CMPQ  c_len+8(FP), $0x0b
 	JE    passed
-	CMPQ  c_len+8(FP), $0x09
+	CMPQ  c_len+8(FP), $0x0a
 	JE    passed
 	MOVQ  136(AX), R8
 	SUBQ  DX, R8
@@ -28438,9 +29113,9 @@ passed:
 	LEAQ      (BX)(R8*1), R11
 	SHRQ      $0x01, R8
 	ADDQ      R8, R10
-	CMPQ      c_len+8(FP), $0x0a
+	CMPQ      c_len+8(FP), $0x0b
 	JE        floats
-	CMPQ      c_len+8(FP), $0x09
+	CMPQ      c_len+8(FP), $0x0a
 	JE        floats
 	VCVTPH2PS (R10), Z0
 	VMOVUPS   Z0, 1024(SI)
@@ -28946,7 +29621,7 @@ TEXT ·weightGemmInt8TilesS6x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x00000009, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
@@ -30202,7 +30877,7 @@ TEXT ·weightGemmInt8TilesS5x16F32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x00000009, c_len+8(FP)
+	MOVQ    $0x0000000a, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
@@ -31462,7 +32137,7 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	CMPQ    m+96(FP), $0x10
 	JL      few
-	MOVQ    $0x0000000a, c_len+8(FP)
+	MOVQ    $0x0000000b, c_len+8(FP)
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:

@@ -206,6 +206,26 @@ func weightGemmInt8DotE2M1NEON(c []float32, ldc int, x []uint32, ldx int, b []by
 //go:noescape
 func weightWidenE2M1NEON(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmIQ4NEON is BlockKernels.Gemm, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmIQ4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8IQ4NEON is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8IQ4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotIQ4NEON is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8DotIQ4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenIQ4NEON is BlockKernels.Widen, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightWidenIQ4NEON(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenGroupedNEON widens blocks of grouped formats, whose kernels jump to it.
 //
 //go:noescape

@@ -30,8 +30,14 @@ DATA lanesNEON<>+1408(SB)/64, $"\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`\xc2\xe3\x02`
 DATA lanesNEON<>+1472(SB)/32, $"\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?;\xaa\xb8?"
 GLOBL lanesNEON<>(SB), RODATA|NOPTR, $1504
 
-DATA valuesE2M1NEON<>+0(SB)/16, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
-GLOBL valuesE2M1NEON<>(SB), RODATA|NOPTR, $16
+DATA valuesE2M1Less0NEON<>+0(SB)/16, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
+GLOBL valuesE2M1Less0NEON<>(SB), RODATA|NOPTR, $16
+
+DATA valuesIQ4Less128NEON<>+0(SB)/16, $"\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq"
+GLOBL valuesIQ4Less128NEON<>(SB), RODATA|NOPTR, $16
+
+DATA valuesIQ4Less0NEON<>+0(SB)/16, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
+GLOBL valuesIQ4Less0NEON<>(SB), RODATA|NOPTR, $16
 
 DATA spreadNEON<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x01\x01\x01\x02\x02\x02\x02\x03\x03\x03\x03\x04\x04\x04\x04\x05\x05\x05\x05\x06\x06\x06\x06\a\a\a\a\b\b\b\b\t\t\t\t\n\n\n\n\v\v\v\v\f\f\f\f\r\r\r\r\x0e\x0e\x0e\x0e\x0f\x0f\x0f\x0f"
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
@@ -9371,7 +9377,7 @@ TEXT ·weightGemmE2M1NEON(SB), NOSPLIT, $192-113
 	FMOVQ F0, 160(R0)
 	MOVD $0x43100000, R1
 	VDUP R1, V0.S4
-	MOVD $valuesE2M1NEON<>(SB), R1
+	MOVD $valuesE2M1Less0NEON<>(SB), R1
 	FMOVQ (R1), F1
 	MOVD $0x0f0f0f0f, R1
 	VDUP R1, V2.S4
@@ -9576,8 +9582,14 @@ cleared:
 	VDUP R16, V0.B16
 	MOVD $0x4b400000, R17
 	VDUP R17, V1.S4
-	MOVD $valuesE2M1NEON<>(SB), R17
+	MOVD $valuesE2M1Less0NEON<>(SB), R17
 	FMOVQ (R17), F2
+	MOVD x_cap+48(FP), R16
+	CBZ R16, valuesloaded
+	MOVD $valuesIQ4Less128NEON<>(SB), R14
+	FMOVQ (R14), F2
+
+valuesloaded:
 	MOVD c_cap+16(FP), R17
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
@@ -9692,6 +9704,7 @@ rows2four:
 	VMOVI $0, V5.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V6.B16
+	CBNZ R20, rows2wordwide
 	MOVD $4, R16
 	PCALIGN $32
 
@@ -9755,6 +9768,66 @@ rows2word:
 	WORD $0x4e6068cc // sadalp v12.4s, v6.8h
 	VADDP V12.S4, V11.S4, V6.S4
 	VADD V1.S4, V6.S4, V6.S4
+	B rows2worddone
+
+rows2wordwide:
+	MOVD $4, R16
+	PCALIGN $32
+
+rows2wordwideword:
+	VLD1R.P 4(R21), [V11.S4]
+	ADD $12, R21, R14
+	VLD1R (R14), [V13.S4]
+	VLD1R.P 4(R22), [V12.S4]
+	ADD $12, R22, R14
+	VLD1R (R14), [V14.S4]
+	FLDPQ (R12), (F16, F17)
+	VAND V0.B16, V16.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V16.B16, V16.B16
+	VTBL V16.B16, [V2.B16], V16.B16
+	WORD $0x0e2bc1f2 // smull v18.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f3 // smull2 v19.8h, v15.16b, v11.16b
+	WORD $0x0e2d8212 // smlal v18.8h, v16.8b, v13.8b
+	WORD $0x4e2d8213 // smlal2 v19.8h, v16.16b, v13.16b
+	WORD $0x4e606a47 // sadalp v7.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	WORD $0x0e2cc1f2 // smull v18.8h, v15.8b, v12.8b
+	WORD $0x4e2cc1f3 // smull2 v19.8h, v15.16b, v12.16b
+	WORD $0x0e2e8212 // smlal v18.8h, v16.8b, v14.8b
+	WORD $0x4e2e8213 // smlal2 v19.8h, v16.16b, v14.16b
+	WORD $0x4e606a49 // sadalp v9.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	VAND V0.B16, V17.B16, V15.B16
+	VTBL V15.B16, [V2.B16], V15.B16
+	VUSHR $4, V17.B16, V17.B16
+	VTBL V17.B16, [V2.B16], V17.B16
+	WORD $0x0e2bc1f2 // smull v18.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f3 // smull2 v19.8h, v15.16b, v11.16b
+	WORD $0x0e2d8232 // smlal v18.8h, v17.8b, v13.8b
+	WORD $0x4e2d8233 // smlal2 v19.8h, v17.16b, v13.16b
+	WORD $0x4e606a48 // sadalp v8.4s, v18.8h
+	WORD $0x4e606a64 // sadalp v4.4s, v19.8h
+	WORD $0x0e2cc1f2 // smull v18.8h, v15.8b, v12.8b
+	WORD $0x4e2cc1f3 // smull2 v19.8h, v15.16b, v12.16b
+	WORD $0x0e2e8232 // smlal v18.8h, v17.8b, v14.8b
+	WORD $0x4e2e8233 // smlal2 v19.8h, v17.16b, v14.16b
+	WORD $0x4e606a4a // sadalp v10.4s, v18.8h
+	WORD $0x4e606a66 // sadalp v6.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows2wordwideword
+	VADDP V3.S4, V7.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VADDP V4.S4, V8.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
+	VADDP V5.S4, V9.S4, V5.S4
+	VADD V1.S4, V5.S4, V5.S4
+	VADDP V6.S4, V10.S4, V6.S4
+	VADD V1.S4, V6.S4, V6.S4
+
+rows2worddone:
 
 rows2sums:
 	ADD R11<<1, R7, R14
@@ -9762,53 +9835,48 @@ rows2sums:
 	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
 	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
 	CBZ R20, rows2scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F9
-	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
-	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ (R14), F7
+	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
 
 rows2scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F11
+	FMOVQ 32(R14), F9
 	ADD R2, R14, R14
-	FLDPQ (R15), (F14, F15)
+	FLDPQ (R15), (F12, F13)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
-	VFMLA V12.S4, V3.S4, V14.S4
+	WORD $0x4f8990ea // fmul v10.4s, v7.4s, v9.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
-	VFMLA V13.S4, V4.S4, V15.S4
-	VSHL $4, V11.S4, V11.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
-	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
-	CBZ R20, rows2row0
-	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
-	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+	WORD $0x4f89910b // fmul v11.4s, v8.4s, v9.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	CBNZ R20, rows2row0
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
 
 rows2row0:
-	FSTPQ (F14, F15), (R15)
+	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F11
+	FMOVQ 32(R14), F9
 	ADD R2, R14, R14
-	FLDPQ (R15), (F14, F15)
+	FLDPQ (R15), (F12, F13)
 	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
-	VFMLA V12.S4, V5.S4, V14.S4
+	WORD $0x4f8990ea // fmul v10.4s, v7.4s, v9.s[0]
+	VFMLA V10.S4, V5.S4, V12.S4
 	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
-	VFMLA V13.S4, V6.S4, V15.S4
-	VSHL $4, V11.S4, V11.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
-	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
-	CBZ R20, rows2row1
-	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
-	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+	WORD $0x4f89910b // fmul v11.4s, v8.4s, v9.s[0]
+	VFMLA V11.S4, V6.S4, V13.S4
+	CBNZ R20, rows2row1
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
 
 rows2row1:
-	FSTPQ (F14, F15), (R15)
+	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -9898,6 +9966,7 @@ rows1four:
 	VMOVI $0, V3.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V4.B16
+	CBNZ R20, rows1wordwide
 	MOVD $4, R16
 	PCALIGN $32
 
@@ -9938,6 +10007,47 @@ rows1word:
 	WORD $0x4e606888 // sadalp v8.4s, v4.8h
 	VADDP V8.S4, V7.S4, V4.S4
 	VADD V1.S4, V4.S4, V4.S4
+	B rows1worddone
+
+rows1wordwide:
+	MOVD $4, R16
+	PCALIGN $32
+
+rows1wordwideword:
+	VLD1R.P 4(R21), [V7.S4]
+	ADD $12, R21, R14
+	VLD1R (R14), [V8.S4]
+	FLDPQ (R12), (F10, F11)
+	VAND V0.B16, V10.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V10.B16, V10.B16
+	VTBL V10.B16, [V2.B16], V10.B16
+	WORD $0x0e27c12c // smull v12.8h, v9.8b, v7.8b
+	WORD $0x4e27c12d // smull2 v13.8h, v9.16b, v7.16b
+	WORD $0x0e28814c // smlal v12.8h, v10.8b, v8.8b
+	WORD $0x4e28814d // smlal2 v13.8h, v10.16b, v8.16b
+	WORD $0x4e606985 // sadalp v5.4s, v12.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	VAND V0.B16, V11.B16, V9.B16
+	VTBL V9.B16, [V2.B16], V9.B16
+	VUSHR $4, V11.B16, V11.B16
+	VTBL V11.B16, [V2.B16], V11.B16
+	WORD $0x0e27c12c // smull v12.8h, v9.8b, v7.8b
+	WORD $0x4e27c12d // smull2 v13.8h, v9.16b, v7.16b
+	WORD $0x0e28816c // smlal v12.8h, v11.8b, v8.8b
+	WORD $0x4e28816d // smlal2 v13.8h, v11.16b, v8.16b
+	WORD $0x4e606986 // sadalp v6.4s, v12.8h
+	WORD $0x4e6069a4 // sadalp v4.4s, v13.8h
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows1wordwideword
+	VADDP V3.S4, V5.S4, V3.S4
+	VADD V1.S4, V3.S4, V3.S4
+	VADDP V4.S4, V6.S4, V4.S4
+	VADD V1.S4, V4.S4, V4.S4
+
+rows1worddone:
 
 rows1sums:
 	ADD R11<<1, R7, R14
@@ -9945,33 +10055,30 @@ rows1sums:
 	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
 	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
 	CBZ R20, rows1scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVQ (R14), F5
+	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
 
 rows1scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F9
+	FMOVQ 32(R14), F7
 	ADD R2, R14, R14
-	FLDPQ (R15), (F12, F13)
+	FLDPQ (R15), (F10, F11)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f8990aa // fmul v10.4s, v5.4s, v9.s[0]
-	VFMLA V10.S4, V3.S4, V12.S4
+	WORD $0x4f8790a8 // fmul v8.4s, v5.4s, v7.s[0]
+	VFMLA V8.S4, V3.S4, V10.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f8990cb // fmul v11.4s, v6.4s, v9.s[0]
-	VFMLA V11.S4, V4.S4, V13.S4
-	VSHL $4, V9.S4, V9.S4
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
-	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
-	CBZ R20, rows1row0
-	WORD $0x4fa910ec // fmla v12.4s, v7.4s, v9.s[1]
-	WORD $0x4fa9110d // fmla v13.4s, v8.4s, v9.s[1]
+	WORD $0x4f8790c9 // fmul v9.4s, v6.4s, v7.s[0]
+	VFMLA V9.S4, V4.S4, V11.S4
+	CBNZ R20, rows1row0
+	VSHL $4, V7.S4, V7.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f87190a // fmla v10.4s, v8.4s, v7.s[2]
+	WORD $0x4f87192b // fmla v11.4s, v9.4s, v7.s[2]
 
 rows1row0:
-	FSTPQ (F12, F13), (R15)
+	FSTPQ (F10, F11), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -10039,8 +10146,14 @@ cleared:
 	VDUP R16, V0.B16
 	MOVD $0x4b400000, R17
 	VDUP R17, V1.S4
-	MOVD $valuesE2M1NEON<>(SB), R17
+	MOVD $valuesE2M1Less0NEON<>(SB), R17
 	FMOVQ (R17), F2
+	MOVD x_cap+48(FP), R16
+	CBZ R16, valuesloaded
+	MOVD $valuesIQ4Less128NEON<>(SB), R14
+	FMOVQ (R14), F2
+
+valuesloaded:
 	MOVD c_cap+16(FP), R17
 	MOVD x_len+40(FP), R19
 	MOVD x_cap+48(FP), R20
@@ -10470,173 +10583,156 @@ rows8sums:
 	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
 	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
 	CBZ R20, rows8scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F21
-	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
-	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	FMOVQ (R14), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
 
 rows8scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V3.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V3.S4, V24.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V4.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row0
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V4.S4, V25.S4
+	CBNZ R20, rows8row0
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row0:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V5.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V5.S4, V24.S4
 	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V6.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row1
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V6.S4, V25.S4
+	CBNZ R20, rows8row1
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row1:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V7.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V7.S4, V24.S4
 	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V8.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row2
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V8.S4, V25.S4
+	CBNZ R20, rows8row2
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row2:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V9.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V9.S4, V24.S4
 	WORD $0x4ea1d54a // fsub v10.4s, v10.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V10.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row3
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V10.S4, V25.S4
+	CBNZ R20, rows8row3
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row3:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d56b // fsub v11.4s, v11.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V11.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V11.S4, V24.S4
 	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V12.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row4
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V12.S4, V25.S4
+	CBNZ R20, rows8row4
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row4:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d5ad // fsub v13.4s, v13.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V13.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V13.S4, V24.S4
 	WORD $0x4ea1d5ce // fsub v14.4s, v14.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V14.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row5
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V14.S4, V25.S4
+	CBNZ R20, rows8row5
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row5:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d5ef // fsub v15.4s, v15.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V15.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V15.S4, V24.S4
 	WORD $0x4ea1d610 // fsub v16.4s, v16.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V16.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row6
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V16.S4, V25.S4
+	CBNZ R20, rows8row6
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row6:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F23
+	FMOVQ 32(R14), F21
 	ADD R2, R14, R14
-	FLDPQ (R15), (F26, F27)
+	FLDPQ (R15), (F24, F25)
 	WORD $0x4ea1d631 // fsub v17.4s, v17.4s, v1.4s
-	WORD $0x4f979278 // fmul v24.4s, v19.4s, v23.s[0]
-	VFMLA V24.S4, V17.S4, V26.S4
+	WORD $0x4f959276 // fmul v22.4s, v19.4s, v21.s[0]
+	VFMLA V22.S4, V17.S4, V24.S4
 	WORD $0x4ea1d652 // fsub v18.4s, v18.4s, v1.4s
-	WORD $0x4f979299 // fmul v25.4s, v20.4s, v23.s[0]
-	VFMLA V25.S4, V18.S4, V27.S4
-	VSHL $4, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f971b1a // fmla v26.4s, v24.4s, v23.s[2]
-	WORD $0x4f971b3b // fmla v27.4s, v25.4s, v23.s[2]
-	CBZ R20, rows8row7
-	WORD $0x4fb712ba // fmla v26.4s, v21.4s, v23.s[1]
-	WORD $0x4fb712db // fmla v27.4s, v22.4s, v23.s[1]
+	WORD $0x4f959297 // fmul v23.4s, v20.4s, v21.s[0]
+	VFMLA V23.S4, V18.S4, V25.S4
+	CBNZ R20, rows8row7
+	VSHL $4, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f951ad8 // fmla v24.4s, v22.4s, v21.s[2]
+	WORD $0x4f951af9 // fmla v25.4s, v23.4s, v21.s[2]
 
 rows8row7:
-	FSTPQ (F26, F27), (R15)
+	FSTPQ (F24, F25), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -10919,93 +11015,84 @@ rows4sums:
 	WORD $0x6e61396c // shll2 v12.4s, v11.8h, #16
 	WORD $0x2e61396b // shll v11.4s, v11.4h, #16
 	CBZ R20, rows4scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F13
-	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
-	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	FMOVQ (R14), F11
+	WORD $0x4e21796c // fcvtl2 v12.4s, v11.8h
+	WORD $0x0e21796b // fcvtl v11.4s, v11.4h
 
 rows4scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F15
+	FMOVQ 32(R14), F13
 	ADD R2, R14, R14
-	FLDPQ (R15), (F18, F19)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
-	VFMLA V16.S4, V3.S4, V18.S4
+	WORD $0x4f8d916e // fmul v14.4s, v11.4s, v13.s[0]
+	VFMLA V14.S4, V3.S4, V16.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
-	VFMLA V17.S4, V4.S4, V19.S4
-	VSHL $4, V15.S4, V15.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
-	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
-	CBZ R20, rows4row0
-	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+	WORD $0x4f8d918f // fmul v15.4s, v12.4s, v13.s[0]
+	VFMLA V15.S4, V4.S4, V17.S4
+	CBNZ R20, rows4row0
+	VSHL $4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8d19d0 // fmla v16.4s, v14.4s, v13.s[2]
+	WORD $0x4f8d19f1 // fmla v17.4s, v15.4s, v13.s[2]
 
 rows4row0:
-	FSTPQ (F18, F19), (R15)
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F15
+	FMOVQ 32(R14), F13
 	ADD R2, R14, R14
-	FLDPQ (R15), (F18, F19)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
-	VFMLA V16.S4, V5.S4, V18.S4
+	WORD $0x4f8d916e // fmul v14.4s, v11.4s, v13.s[0]
+	VFMLA V14.S4, V5.S4, V16.S4
 	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
-	VFMLA V17.S4, V6.S4, V19.S4
-	VSHL $4, V15.S4, V15.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
-	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
-	CBZ R20, rows4row1
-	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+	WORD $0x4f8d918f // fmul v15.4s, v12.4s, v13.s[0]
+	VFMLA V15.S4, V6.S4, V17.S4
+	CBNZ R20, rows4row1
+	VSHL $4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8d19d0 // fmla v16.4s, v14.4s, v13.s[2]
+	WORD $0x4f8d19f1 // fmla v17.4s, v15.4s, v13.s[2]
 
 rows4row1:
-	FSTPQ (F18, F19), (R15)
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F15
+	FMOVQ 32(R14), F13
 	ADD R2, R14, R14
-	FLDPQ (R15), (F18, F19)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
-	VFMLA V16.S4, V7.S4, V18.S4
+	WORD $0x4f8d916e // fmul v14.4s, v11.4s, v13.s[0]
+	VFMLA V14.S4, V7.S4, V16.S4
 	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
-	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
-	VFMLA V17.S4, V8.S4, V19.S4
-	VSHL $4, V15.S4, V15.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
-	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
-	CBZ R20, rows4row2
-	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+	WORD $0x4f8d918f // fmul v15.4s, v12.4s, v13.s[0]
+	VFMLA V15.S4, V8.S4, V17.S4
+	CBNZ R20, rows4row2
+	VSHL $4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8d19d0 // fmla v16.4s, v14.4s, v13.s[2]
+	WORD $0x4f8d19f1 // fmla v17.4s, v15.4s, v13.s[2]
 
 rows4row2:
-	FSTPQ (F18, F19), (R15)
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F15
+	FMOVQ 32(R14), F13
 	ADD R2, R14, R14
-	FLDPQ (R15), (F18, F19)
+	FLDPQ (R15), (F16, F17)
 	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
-	WORD $0x4f8f9170 // fmul v16.4s, v11.4s, v15.s[0]
-	VFMLA V16.S4, V9.S4, V18.S4
+	WORD $0x4f8d916e // fmul v14.4s, v11.4s, v13.s[0]
+	VFMLA V14.S4, V9.S4, V16.S4
 	WORD $0x4ea1d54a // fsub v10.4s, v10.4s, v1.4s
-	WORD $0x4f8f9191 // fmul v17.4s, v12.4s, v15.s[0]
-	VFMLA V17.S4, V10.S4, V19.S4
-	VSHL $4, V15.S4, V15.S4
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f8f1a12 // fmla v18.4s, v16.4s, v15.s[2]
-	WORD $0x4f8f1a33 // fmla v19.4s, v17.4s, v15.s[2]
-	CBZ R20, rows4row3
-	WORD $0x4faf11b2 // fmla v18.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11d3 // fmla v19.4s, v14.4s, v15.s[1]
+	WORD $0x4f8d918f // fmul v15.4s, v12.4s, v13.s[0]
+	VFMLA V15.S4, V10.S4, V17.S4
+	CBNZ R20, rows4row3
+	VSHL $4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8d19d0 // fmla v16.4s, v14.4s, v13.s[2]
+	WORD $0x4f8d19f1 // fmla v17.4s, v15.4s, v13.s[2]
 
 rows4row3:
-	FSTPQ (F18, F19), (R15)
+	FSTPQ (F16, F17), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -11210,53 +11297,48 @@ rows2sums:
 	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
 	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
 	CBZ R20, rows2scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F9
-	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
-	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
+	FMOVQ (R14), F7
+	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
 
 rows2scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F11
+	FMOVQ 32(R14), F9
 	ADD R2, R14, R14
-	FLDPQ (R15), (F14, F15)
+	FLDPQ (R15), (F12, F13)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
-	VFMLA V12.S4, V3.S4, V14.S4
+	WORD $0x4f8990ea // fmul v10.4s, v7.4s, v9.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
-	VFMLA V13.S4, V4.S4, V15.S4
-	VSHL $4, V11.S4, V11.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
-	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
-	CBZ R20, rows2row0
-	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
-	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+	WORD $0x4f89910b // fmul v11.4s, v8.4s, v9.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	CBNZ R20, rows2row0
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
 
 rows2row0:
-	FSTPQ (F14, F15), (R15)
+	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
-	FMOVQ 32(R14), F11
+	FMOVQ 32(R14), F9
 	ADD R2, R14, R14
-	FLDPQ (R15), (F14, F15)
+	FLDPQ (R15), (F12, F13)
 	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4f8b90ec // fmul v12.4s, v7.4s, v11.s[0]
-	VFMLA V12.S4, V5.S4, V14.S4
+	WORD $0x4f8990ea // fmul v10.4s, v7.4s, v9.s[0]
+	VFMLA V10.S4, V5.S4, V12.S4
 	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	WORD $0x4f8b910d // fmul v13.4s, v8.4s, v11.s[0]
-	VFMLA V13.S4, V6.S4, V15.S4
-	VSHL $4, V11.S4, V11.S4
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4f8b198e // fmla v14.4s, v12.4s, v11.s[2]
-	WORD $0x4f8b19af // fmla v15.4s, v13.4s, v11.s[2]
-	CBZ R20, rows2row1
-	WORD $0x4fab112e // fmla v14.4s, v9.4s, v11.s[1]
-	WORD $0x4fab114f // fmla v15.4s, v10.4s, v11.s[1]
+	WORD $0x4f89910b // fmul v11.4s, v8.4s, v9.s[0]
+	VFMLA V11.S4, V6.S4, V13.S4
+	CBNZ R20, rows2row1
+	VSHL $4, V9.S4, V9.S4
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
+	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
 
 rows2row1:
-	FSTPQ (F14, F15), (R15)
+	FSTPQ (F12, F13), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -11422,33 +11504,30 @@ rows1sums:
 	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
 	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
 	CBZ R20, rows1scale
-	ADD R3<<1, R14, R14
-	FMOVQ (R14), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVQ (R14), F5
+	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
 
 rows1scale:
 	MOVD R6, R14
 	ADD R11<<2, R0, R15
-	FMOVQ 32(R14), F9
+	FMOVQ 32(R14), F7
 	ADD R2, R14, R14
-	FLDPQ (R15), (F12, F13)
+	FLDPQ (R15), (F10, F11)
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4f8990aa // fmul v10.4s, v5.4s, v9.s[0]
-	VFMLA V10.S4, V3.S4, V12.S4
+	WORD $0x4f8790a8 // fmul v8.4s, v5.4s, v7.s[0]
+	VFMLA V8.S4, V3.S4, V10.S4
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4f8990cb // fmul v11.4s, v6.4s, v9.s[0]
-	VFMLA V11.S4, V4.S4, V13.S4
-	VSHL $4, V9.S4, V9.S4
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4f89194c // fmla v12.4s, v10.4s, v9.s[2]
-	WORD $0x4f89196d // fmla v13.4s, v11.4s, v9.s[2]
-	CBZ R20, rows1row0
-	WORD $0x4fa910ec // fmla v12.4s, v7.4s, v9.s[1]
-	WORD $0x4fa9110d // fmla v13.4s, v8.4s, v9.s[1]
+	WORD $0x4f8790c9 // fmul v9.4s, v6.4s, v7.s[0]
+	VFMLA V9.S4, V4.S4, V11.S4
+	CBNZ R20, rows1row0
+	VSHL $4, V7.S4, V7.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f87190a // fmla v10.4s, v8.4s, v7.s[2]
+	WORD $0x4f87192b // fmla v11.4s, v9.4s, v7.s[2]
 
 rows1row0:
-	FSTPQ (F12, F13), (R15)
+	FSTPQ (F10, F11), (R15)
 	ADD R1, R15, R15
 	ADD $8, R11, R11
 	CMP R3, R11
@@ -11493,7 +11572,7 @@ TEXT ·weightWidenE2M1NEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 96(R0)
 	MOVD $0x43100000, R1
 	VDUP R1, V0.S4
-	MOVD $valuesE2M1NEON<>(SB), R1
+	MOVD $valuesE2M1Less0NEON<>(SB), R1
 	FMOVQ (R1), F1
 	MOVD $0x0f0f0f0f, R1
 	VDUP R1, V2.S4
@@ -11561,6 +11640,339 @@ step:
 	WORD $0x6e24de2d // fmul v13.4s, v17.4s, v4.4s
 	WORD $0x6e25de4e // fmul v14.4s, v18.4s, v5.4s
 	WORD $0x6e26de6f // fmul v15.4s, v19.4s, v6.4s
+	FSTPQ (F12, F13), (R7)
+	FSTPQ (F14, F15), 32(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step
+	ADD R4, R5, R5
+	MOVD R5, R7
+	SUBS $1, R11, R11
+	BNE word
+	ADD $16, R2, R2
+	CMP R3, R2
+	BLT lanes
+	ADD R4<<5, R9, R9
+	MOVD $18, R8
+	MUL R3, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R10, R10
+	BNE block
+
+done:
+	RET
+
+// func weightGemmIQ4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4NEON(SB), NOSPLIT, $192-113
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-192(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
+	FMOVQ F0, 128(R0)
+	FMOVQ F0, 160(R0)
+	MOVD $valuesIQ4Less0NEON<>(SB), R1
+	FMOVQ (R1), F1
+	MOVD $0x0f0f0f0f, R1
+	VDUP R1, V2.S4
+	MOVD a_base+32(FP), R8
+	MOVD c_base+0(FP), R9
+	MOVD m+96(FP), R10
+	MOVD rs+56(FP), R11
+	LSL $2, R11, R11
+	MOVD ldc+24(FP), R12
+	LSL $2, R12, R12
+	MOVD cs+64(FP), R13
+	LSL $2, R13, R13
+	CBZ R10, done
+
+row:
+	MOVD b_base+72(FP), R14
+	MOVD k+104(FP), R16
+	MOVBU load+112(FP), R19
+	MOVD R8, R15
+
+segment:
+	MOVD $128, R17
+	CMP R17, R16
+	CSEL LT, R16, R17, R17
+	SUB R17, R16, R16
+	MOVD $0, R20
+
+half:
+	MOVD R15, R1
+	ADD R20<<1, R14, R2
+	ADD $96, R14, R3
+	ADD R20<<2, R3, R3
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD R17, R7
+
+block:
+	FMOVQ (R2), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+	FMOVQ 16(R2), F12
+	WORD $0x4e21798d // fcvtl2 v13.4s, v12.8h
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVQ 32(R2), F14
+	WORD $0x4e2179cf // fcvtl2 v15.4s, v14.8h
+	WORD $0x0e2179ce // fcvtl v14.4s, v14.4h
+	MOVD $0xc3000000, R21
+	VDUP R21, V22.S4
+	WORD $0x6e36dd50 // fmul v16.4s, v10.4s, v22.4s
+	WORD $0x6e36dd71 // fmul v17.4s, v11.4s, v22.4s
+	WORD $0x6e36dd92 // fmul v18.4s, v12.4s, v22.4s
+	WORD $0x6e36ddb3 // fmul v19.4s, v13.4s, v22.4s
+	WORD $0x6e36ddd4 // fmul v20.4s, v14.4s, v22.4s
+	WORD $0x6e36ddf5 // fmul v21.4s, v15.4s, v22.4s
+	FMOVQ F16, 16(R0)
+	FMOVQ F17, 48(R0)
+	FMOVQ F18, 80(R0)
+	FMOVQ F19, 112(R0)
+	FMOVQ F20, 144(R0)
+	FMOVQ F21, 176(R0)
+	MOVD R3, R4
+	MOVD $255, R5
+	VDUP R5, V3.S4
+	MOVD $0, R21
+	VDUP R21, V16.S4
+	MOVD $8, R5
+
+step:
+	MOVD $4, R6
+	PCALIGN $32
+
+stepword:
+	FMOVS (R1), F17
+	ADD R13, R1, R1
+	FMOVQ (R3), F24
+	FMOVQ 16(R3), F25
+	FMOVQ 32(R3), F26
+	WORD $0x6eb04718 // ushl v24.4s, v24.4s, v16.4s
+	VAND V2.B16, V24.B16, V24.B16
+	VTBL V24.B16, [V1.B16], V24.B16
+	WORD $0x6eb04739 // ushl v25.4s, v25.4s, v16.4s
+	VAND V2.B16, V25.B16, V25.B16
+	VTBL V25.B16, [V1.B16], V25.B16
+	WORD $0x6eb0475a // ushl v26.4s, v26.4s, v16.4s
+	VAND V2.B16, V26.B16, V26.B16
+	VTBL V26.B16, [V1.B16], V26.B16
+	FLDPQ (R0), (F18, F21)
+	FLDPQ 32(R0), (F19, F22)
+	FLDPQ 64(R0), (F20, F23)
+	VBIT V3.B16, V24.B16, V18.B16
+	VBIT V3.B16, V25.B16, V19.B16
+	VBIT V3.B16, V26.B16, V20.B16
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	VFMLA V10.S4, V18.S4, V21.S4
+	VFMLA V11.S4, V19.S4, V22.S4
+	VFMLA V12.S4, V20.S4, V23.S4
+	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
+	WORD $0x4f9112c5 // fmla v5.4s, v22.4s, v17.s[0]
+	WORD $0x4f9112e6 // fmla v6.4s, v23.4s, v17.s[0]
+	FMOVQ 48(R3), F24
+	FMOVQ 64(R3), F25
+	FMOVQ 80(R3), F26
+	WORD $0x6eb04718 // ushl v24.4s, v24.4s, v16.4s
+	VAND V2.B16, V24.B16, V24.B16
+	VTBL V24.B16, [V1.B16], V24.B16
+	WORD $0x6eb04739 // ushl v25.4s, v25.4s, v16.4s
+	VAND V2.B16, V25.B16, V25.B16
+	VTBL V25.B16, [V1.B16], V25.B16
+	WORD $0x6eb0475a // ushl v26.4s, v26.4s, v16.4s
+	VAND V2.B16, V26.B16, V26.B16
+	VTBL V26.B16, [V1.B16], V26.B16
+	FLDPQ 96(R0), (F18, F21)
+	FLDPQ 128(R0), (F19, F22)
+	FLDPQ 160(R0), (F20, F23)
+	VBIT V3.B16, V24.B16, V18.B16
+	VBIT V3.B16, V25.B16, V19.B16
+	VBIT V3.B16, V26.B16, V20.B16
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	VFMLA V13.S4, V18.S4, V21.S4
+	VFMLA V14.S4, V19.S4, V22.S4
+	VFMLA V15.S4, V20.S4, V23.S4
+	WORD $0x4f9112a7 // fmla v7.4s, v21.4s, v17.s[0]
+	WORD $0x4f9112c8 // fmla v8.4s, v22.4s, v17.s[0]
+	WORD $0x4f9112e9 // fmla v9.4s, v23.4s, v17.s[0]
+	ADD $192, R3, R3
+	SUBS $1, R6, R6
+	BNE stepword
+	SUB $768, R3, R3
+	PRFM 2048(R4), PLDL1KEEP
+	PRFM 2112(R4), PLDL1KEEP
+	ADD $108, R4, R4
+	SUB $4, R21, R21
+	VDUP R21, V16.S4
+	SUBS $1, R5, R5
+	BNE step
+	ADD $864, R2, R2
+	ADD $864, R3, R3
+	SUBS $32, R7, R7
+	BNE block
+	ADD R20<<2, R9, R5
+	CBZ R19, store
+	FMOVQ (R5), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 16(R5), F11
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	FMOVQ 32(R5), F12
+	WORD $0x4e2cd4c6 // fadd v6.4s, v6.4s, v12.4s
+	FMOVQ 48(R5), F13
+	WORD $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	FMOVQ 64(R5), F14
+	WORD $0x4e2ed508 // fadd v8.4s, v8.4s, v14.4s
+	FMOVQ 80(R5), F15
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+
+store:
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	FMOVQ F8, 64(R5)
+	FMOVQ F9, 80(R5)
+	ADD $24, R20, R20
+	CMP $48, R20
+	BLT half
+	MOVD R1, R15
+	SUB $48, R2, R14
+	MOVD $1, R19
+	CBNZ R16, segment
+	ADD R11, R8, R8
+	ADD R12, R9, R9
+	SUBS $1, R10, R10
+	BNE row
+
+done:
+	RET
+
+// func weightGemmInt8IQ4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $1, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8LongValuesNEON(SB)
+
+// func weightGemmInt8DotIQ4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotIQ4NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $1, R0
+	MOVD R0, x_cap+48(FP)
+	MOVD $2, R0
+	MOVD R0, b_len+72(FP)
+	B ·weightInt8DotValuesNEON(SB)
+
+// func weightWidenIQ4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenIQ4NEON(SB), NOSPLIT, $128-64
+	MOVD $0x4b000000, R1
+	VDUP R1, V0.S4
+	MOVD $local-128(SP), R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 64(R0)
+	FMOVQ F0, 96(R0)
+	MOVD $valuesIQ4Less0NEON<>(SB), R1
+	FMOVQ (R1), F1
+	MOVD $0x0f0f0f0f, R1
+	VDUP R1, V2.S4
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R3
+	MOVD dst_base+0(FP), R9
+	MOVD k+56(FP), R10
+	CBZ R10, done
+	LSL $2, R3, R4
+
+block:
+	MOVD $0, R2
+
+lanes:
+	ADD R2<<1, R1, R5
+	ADD R2<<2, R9, R7
+	FMOVQ (R5), F3
+	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
+	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ 16(R5), F5
+	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	ADD R3<<1, R1, R6
+	MOVD $0xc3000000, R11
+	VDUP R11, V11.S4
+	WORD $0x6e2bdc67 // fmul v7.4s, v3.4s, v11.4s
+	WORD $0x6e2bdc88 // fmul v8.4s, v4.4s, v11.4s
+	WORD $0x6e2bdca9 // fmul v9.4s, v5.4s, v11.4s
+	WORD $0x6e2bdcca // fmul v10.4s, v6.4s, v11.4s
+	FMOVQ F7, 16(R0)
+	FMOVQ F8, 48(R0)
+	FMOVQ F9, 80(R0)
+	FMOVQ F10, 112(R0)
+	ADD R2<<2, R6, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V7.S4
+	MOVD R7, R5
+	MOVD $4, R11
+
+word:
+	FLDPQ (R6), (F8, F9)
+	FLDPQ 32(R6), (F10, F11)
+	ADD R4, R6, R6
+	MOVD $0, R12
+	MOVD $8, R8
+
+step:
+	VDUP R12, V24.S4
+	SUB $4, R12, R12
+	WORD $0x6eb84514 // ushl v20.4s, v8.4s, v24.4s
+	VAND V2.B16, V20.B16, V20.B16
+	VTBL V20.B16, [V1.B16], V20.B16
+	WORD $0x6eb84535 // ushl v21.4s, v9.4s, v24.4s
+	VAND V2.B16, V21.B16, V21.B16
+	VTBL V21.B16, [V1.B16], V21.B16
+	WORD $0x6eb84556 // ushl v22.4s, v10.4s, v24.4s
+	VAND V2.B16, V22.B16, V22.B16
+	VTBL V22.B16, [V1.B16], V22.B16
+	WORD $0x6eb84577 // ushl v23.4s, v11.4s, v24.4s
+	VAND V2.B16, V23.B16, V23.B16
+	VTBL V23.B16, [V1.B16], V23.B16
+	FLDPQ (R0), (F16, F12)
+	FLDPQ 32(R0), (F17, F13)
+	FLDPQ 64(R0), (F18, F14)
+	FLDPQ 96(R0), (F19, F15)
+	VBIT V7.B16, V20.B16, V16.B16
+	VBIT V7.B16, V21.B16, V17.B16
+	VBIT V7.B16, V22.B16, V18.B16
+	VBIT V7.B16, V23.B16, V19.B16
+	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V3.S4, V16.S4, V12.S4
+	VFMLA V4.S4, V17.S4, V13.S4
+	VFMLA V5.S4, V18.S4, V14.S4
+	VFMLA V6.S4, V19.S4, V15.S4
 	FSTPQ (F12, F13), (R7)
 	FSTPQ (F14, F15), 32(R7)
 	ADD R4<<2, R7, R7

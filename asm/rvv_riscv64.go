@@ -316,6 +316,21 @@ func weightGemmInt8E2M1RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, 
 //go:noescape
 func weightWidenE2M1RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmIQ4RVV is BlockKernels.Gemm, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmIQ4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8IQ4RVV is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8IQ4RVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenIQ4RVV is BlockKernels.Widen, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightWidenIQ4RVV(dst []float32, b []byte, lanes int, k int)
+
 // weightWidenU4x32RVV is BlockKernels.Widen, see package ukernel. The format is U4x32.
 //
 //go:noescape

@@ -359,6 +359,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8U4AVX2,
 				Widen:    weightWidenU4AVX2,
 			},
+			ukernel.IQ4: {
+				Gemm:     weightGemmIQ4AVX2,
+				GemmInt8: weightGemmInt8IQ4AVX2,
+				Widen:    weightWidenIQ4AVX2,
+			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32AVX2,
 				Unpack:   weightUnpackU4x32AVX2,
@@ -443,6 +448,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.E2M1: {
 				Gemm: weightGemmE2M1AVX512,
 			},
+			ukernel.IQ4: {
+				Gemm: weightGemmIQ4AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -469,6 +477,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.E2M1: {
 				GemmInt8: weightGemmInt8TilesE2M1AVX512,
 			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8TilesIQ4AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -483,12 +494,18 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.E2M1: {
 				GemmInt8: weightGemmInt8E2M1AVX512,
 			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8IQ4AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.E2M1: {
 				Widen: weightWidenE2M1AVX512,
+			},
+			ukernel.IQ4: {
+				Widen: weightWidenIQ4AVX512,
 			},
 		},
 	}},

@@ -134,6 +134,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8E2M1NEON,
 				Widen:    weightWidenE2M1NEON,
 			},
+			ukernel.IQ4: {
+				Gemm:     weightGemmIQ4NEON,
+				GemmInt8: weightGemmInt8IQ4NEON,
+				Widen:    weightWidenIQ4NEON,
+			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32NEON,
 				GemmInt8: weightGemmInt8U4x32NEON,
@@ -179,6 +184,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.E2M1: {
 				GemmInt8: weightGemmInt8DotE2M1NEON,
+			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8DotIQ4NEON,
 			},
 			ukernel.U4x32: {
 				GemmInt8: weightGemmInt8DotU4x32NEON,

@@ -147,6 +147,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8E2M1RVV,
 				Widen:    weightWidenE2M1RVV,
 			},
+			ukernel.IQ4: {
+				Gemm:     weightGemmIQ4RVV,
+				GemmInt8: weightGemmInt8IQ4RVV,
+				Widen:    weightWidenIQ4RVV,
+			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32RVV,
 				GemmInt8: weightGemmInt8U4x32RVV,

@@ -55,7 +55,7 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	offset, grouped, values := int32(f.Offset()), f.Grouped(), f.Values()
+	offset, grouped, brain := int32(f.Offset()), f.Grouped(), f.Brain()
 	for block := range k / contract.WeightBlock {
 		b, x := quantized.BlockAt(f, lanes, b, block), x[block*ukernel.RowWords:]
 		for lane := range lanes {
@@ -63,7 +63,7 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 				gemmTwoScales(c[lane:], ldc, x, ldx, &b, lane, m)
 				continue
 			}
-			words := b.Words(lane)
+			words := b.Values(lane)
 			dw, min := b.Scale(lane)
 			var s, t [2]int32
 			if grouped {
@@ -80,16 +80,17 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 					}
 					continue
 				}
-				if values != nil {
-					*acc = scalar.FMA(float32(dotValues(values, row, &words)), float32(d*dw), *acc)
-					*acc = scalar.FMA(float32(int32(row[10])<<offsetShift), float32(d*dw), *acc)
-					continue
+				sum := int32(0)
+				if !brain {
+					sum = int32(row[10]) * offset
 				}
-				sum := int32(row[10]) * offset
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
+				if brain {
+					*acc = scalar.FMA(float32(int32(row[10])<<brainShift), float32(d*dw), *acc)
+				}
 				if offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
 				}
@@ -133,18 +134,8 @@ func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s,
 	return sum, minima
 }
 
-// offsetShift: the offset of values is 2^offsetShift.
-const offsetShift = 4
-
-// dotValues is the sum of the products of a block whose numbers stand for values.
-func dotValues(values *[16]uint8, row *[ukernel.RowWords]uint32, words *[8]uint32) (sum int32) {
-	for g, w := range words {
-		for i := range 4 {
-			sum += int32(values[w>>(8*i)&15]) * int32(int8(row[g]>>(8*i)))
-		}
-	}
-	return sum
-}
+// brainShift: the offset of brain formats is 2^brainShift.
+const brainShift = 4
 
 // dot4 is the sum of the products of four bytes: w's are unsigned, q's are signed.
 func dot4(w, q uint32) int32 {

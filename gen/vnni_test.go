@@ -287,7 +287,9 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 		}
 		if values := c.format.Values(); values != nil {
 			sum += q * int(values[l.numbers[step]])
-			minima -= q * c.format.Offset()
+			if minima -= q * c.format.Offset(); !c.format.Brain() {
+				sum -= q * c.format.Offset()
+			}
 			continue
 		}
 		sum += s * q * (l.numbers[step] - c.format.Offset())

@@ -212,7 +212,7 @@ func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
 		return false
 	}
-	return l.packed.Unpacks()
+	return l.packed.Grouped()
 }
 
 // bytes is the size of the weights.

@@ -19,7 +19,7 @@ import (
 // The packed form of a layer as bytes, all numbers little-endian:
 //
 //	 0  the 8 bytes "attnlin\x00"
-//	 8  uint32  version, 6: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	 8  uint32  version, 7: panels of 48 lanes, the last one as narrow as steps of 16 allow
 //	12  uint32  weights: 0 float32, 1 float16, 2 bfloat16, 8 RoundBFloat16, 16 + Format
 //	16  uint64  outputs N
 //	24  uint64  inputs K
@@ -36,8 +36,8 @@ const (
 )
 
 // PackedVersion is the version of what [Linear.WriteTo] writes, the only one that
-// [FromPacked] reads. Version 5 took 7 bits for a number of MXFP4.
-const PackedVersion = 6
+// [FromPacked] reads. Version 6 took 8.5 bits for a weight of IQ4_NL.
+const PackedVersion = 7
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.

@@ -152,20 +152,20 @@ func (f Format) failure() *check.Failure {
 //
 // Layers take these bits a weight:
 //
-//	4.5     Q4_0, TQ1_0, TQ2_0, MXFP4
+//	4.5     Q4_0, TQ1_0, TQ2_0, MXFP4, IQ4_NL
 //	4.75    Q4_K
 //	5       Q4_1
 //	5.75    Q5_K
 //	6       Q2_K, Q3_K
 //	6.625   Q6_K, IQ3_S
 //	7       Q5_0, Q5_1, NVFP4, IQ1_S, IQ1_M
-//	8.5     Q8_0, IQ4_NL
+//	8.5     Q8_0
 //	10      IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ4_XS
 //
-// Calls with few rows mostly wait for this memory with Q8_0, Q4_0, Q4_1 and MXFP4. Of the other
-// formats, each call widens weights to float32, but not for one or two rows on CPUs with AVX2. On
-// CPUs with neither AVX2 nor NEON, Go code does that, and products with Options.DynamicInt8: both
-// are slow there.
+// Calls with few rows mostly wait for this memory with Q8_0, Q4_0, Q4_1, MXFP4 and IQ4_NL. Of the
+// other formats, each call widens weights to float32, but not for one or two rows on CPUs with
+// AVX2. On CPUs with neither AVX2 nor NEON, Go code does that, and products with
+// Options.DynamicInt8: both are slow there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {

@@ -58,6 +58,7 @@ type int8Gemmer struct {
 	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
 	headers, some operand.Mem
 	formats       []ukernel.PackedFormat
+	looksUp       bool     // which is E2M1 or IQ4
 	apart         []func() // emit at the end what formats but the first do alone
 }
 
@@ -73,8 +74,8 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 		switch {
 		case q.Grouped():
 			shares = x.Bits() == q.Bits() && x.Offset() == q.Offset()
-		case x.Values() != q.Values():
-			shares = false
+		case x.Values() != nil || q.Values() != nil:
+			shares = g.EVEX() && x.Values() != nil && q.Values() != nil
 		}
 		if shares || x == q {
 			list = append(list, x)
@@ -225,6 +226,9 @@ func (t *int8Gemmer) passHead(name string, left operand.Mem, block reg.GPVirtual
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
 func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped()}
+	if formats[0].Values() != nil && g.EVEX() { // E2M1 and IQ4 have the same sizes
+		t.formats, t.format, t.several, t.looksUp = formats[:1], formats[0], false, true
+	}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()
@@ -499,14 +503,19 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		return
 	}
 	scales := t.g.Vecs(vectors)
-	t.widen(t.format, t.header(0), scales)
+	header := t.header(0)
+	t.eachOfValues(name+"scales", func(q ukernel.PackedFormat) { t.widen(q, header, scales) })
 	groupMinima := t.format.Grouped() && t.format.Offset() == 0
 	for i, row := range t.acc {
-		d, whole := g.Vec(), g.Vec()
+		d, sums, products := g.Vec(), row, []reg.VecVirtual{}
+		if t.kept != nil {
+			sums = t.kept[i]
+		}
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
-		if t.format.Brain() {
-			t.broadcastOffset(t.format, x, i, whole)
-			g.VCVTDQ2PS(whole, whole)
+		store := func(v int) {
+			if t.kept == nil && !t.several && !(groupMinima && g.EVEX()) { // with AVX2 there are no registers for all of them
+				g.VMOVUPS(sums[v], c.at(i, v*g.VecBytes()))
+			}
 		}
 		for v, acc := range row {
 			p := g.Vec()
@@ -515,18 +524,18 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 				g.VCVTDQ2PS(acc, acc)
 			}
 			if t.kept != nil {
-				g.VFMADD231PS(acc, p, t.kept[i][v])
-				if t.format.Brain() {
-					g.VFMADD231PS(whole, p, t.kept[i][v])
-				}
-				continue
+				g.VFMADD231PS(acc, p, sums[v])
+			} else {
+				g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
 			}
-			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
-			if t.format.Brain() {
-				g.VFMADD231PS(whole, p, acc)
+			if products = append(products, p); !t.format.Brain() {
+				store(v)
 			}
-			if !t.several && !(groupMinima && g.EVEX()) { // with AVX2 there are no registers for all of them
-				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
+		}
+		if t.format.Brain() {
+			t.addWhole(x, i, products, sums, fmt.Sprint(name, "whole", i))
+			for v := range row {
+				store(v)
 			}
 		}
 	}
@@ -542,6 +551,39 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		}
 	case groupMinima:
 		t.addGroupMinima(x, c, vectors, name+"integers")
+	}
+}
+
+// eachOfValues emits what E2M1 and IQ4 do each, if the function is of both, else what the format
+// does.
+func (t *int8Gemmer) eachOfValues(name string, emit func(q ukernel.PackedFormat)) {
+	if !t.looksUp {
+		emit(t.format)
+		return
+	}
+	t.g.CMPQ(t.which, operand.Imm(uint64(ukernel.E2M1)))
+	t.g.JNE(operand.LabelRef(name + "iq4"))
+	emit(ukernel.E2M1)
+	t.g.Goto(name + "done")
+	t.g.Label(name + "iq4")
+	emit(ukernel.IQ4)
+	t.g.Label(name + "done")
+}
+
+// addWhole adds what makes up for the offset of a brain format in row i.
+func (t *int8Gemmer) addWhole(x rowPointers, i int, products, sums []reg.VecVirtual, name string) {
+	if t.looksUp {
+		t.g.CMPQ(t.which, operand.Imm(uint64(ukernel.E2M1)))
+		t.g.JNE(operand.LabelRef(name))
+	}
+	whole := t.g.Vec()
+	t.broadcastOffset(ukernel.E2M1, x, i, whole)
+	t.g.VCVTDQ2PS(whole, whole)
+	for v, p := range products {
+		t.g.VFMADD231PS(whole, p, sums[v])
+	}
+	if t.looksUp {
+		t.g.Label(name)
 	}
 }
 

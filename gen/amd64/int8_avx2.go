@@ -39,8 +39,11 @@ func tilesOf(rows ...int) [][]spec.TileShape {
 	return [][]spec.TileShape{more, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
 }
 
+// inWords tells whether bytes become words: numbers of more than 4 bits, and IQ4's values.
+func (avx2Dot) inWords(q ukernel.PackedFormat) bool { return q.Bits() > 4 || q == ukernel.IQ4 }
+
 func (d avx2Dot) frameBytes(q ukernel.PackedFormat) int {
-	if q.Bits() == 4 {
+	if !d.inWords(q) {
 		return 0
 	}
 	return 2 * spec.BlockSteps * d.tiles(q)[0][0].Rows
@@ -48,8 +51,8 @@ func (d avx2Dot) frameBytes(q ukernel.PackedFormat) int {
 
 // prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all
 // words of codes, then the odd ones.
-func (avx2Dot) prepare(t *int8Gemmer) {
-	if t.format.Bits() == 4 {
+func (d avx2Dot) prepare(t *int8Gemmer) {
+	if !d.inWords(t.format) {
 		return
 	}
 	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
@@ -72,12 +75,14 @@ func (g *gen) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	g := t.g
-	if t.format.Values() != nil {
+	if t.format.Brain() {
 		d.sumsOfValues(t, name)
 		return
 	}
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
-	if t.format.Bits() == 4 {
+	if t.format.Values() != nil {
+		d.sumsOfBytes(t, name)
+	} else if t.format.Bits() == 4 {
 		d.sums4(t, name)
 		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPMADDWD(g.Constant(1<<16|1), acc, acc) })
 	} else {
@@ -105,7 +110,7 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 func (avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
 	g, x := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows)
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
-	mask, lookUp := t.mask(0x0f0f0f0f), t.valueOf()
+	mask, lookUp := t.mask(0x0f0f0f0f), t.valueOf(name)
 	t.eachWord(name, 4, func() {
 		for v := range t.acc[0] {
 			from, ws := emit.At(t.numbers, v*g.VecBytes()), g.Vecs(2)
@@ -174,12 +179,41 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 	})
 }
 
+// sumsOfBytes is sums8 for values of 8 bits that 4 bits stand for. It takes a word in an iteration:
+// its lower halves of bytes, then the upper ones.
+func (avx2Dot) sumsOfBytes(t *int8Gemmer, name string) {
+	g := t.g
+	x, mask, lookUp := g.GP64(), t.mask(0x0f0f0f0f), t.valueOf(name)
+	g.LEAQ(t.frame, x)
+	t.eachWord(name, 4, func() {
+		for half, number := range []func(from operand.Mem, w reg.VecVirtual){mask.and, mask.andUpper} {
+			for v := range t.acc[0] {
+				ws := g.Vecs(2) // even bytes, and odd ones
+				number(emit.At(t.numbers, v*g.VecBytes()), ws[0])
+				lookUp(ws[0])
+				g.VPSRLW(operand.Imm(8), ws[0], ws[1])
+				g.VPAND(g.Constant(0x00ff00ff), ws[0], ws[0])
+				for i, row := range t.acc {
+					for odd, w := range ws {
+						p := g.Vec()
+						g.VPBROADCASTD(emit.At(x, 2*spec.BlockSteps*i+spec.BlockSteps*odd+16*half), p)
+						g.VPMADDWD(p, w, p)
+						g.VPADDD(p, row[v], row[v])
+					}
+				}
+			}
+		}
+		g.ADDQ(operand.Imm(4), x)
+	})
+}
+
 // valueOf returns what makes bytes of numbers their values, if the format has such.
-func (t *int8Gemmer) valueOf() func(w reg.VecVirtual) {
+func (t *int8Gemmer) valueOf(name string) func(w reg.VecVirtual) {
 	if t.format.Values() == nil {
 		return func(reg.VecVirtual) {}
 	}
-	table := t.g.valueBytes(t.format)
+	table := t.g.Vec()
+	t.eachOfValues(name+"values", func(q ukernel.PackedFormat) { t.g.loadValues(q, table) })
 	return func(w reg.VecVirtual) { t.g.VPSHUFB(w, table, w) }
 }
 

@@ -38,7 +38,7 @@ type tileProduct struct {
 
 // tileFormats are the formats of each function.
 var tileFormats = [][]ukernel.PackedFormat{
-	{ukernel.S8, ukernel.S4},
+	{ukernel.S8, ukernel.S4, ukernel.IQ4},
 	{ukernel.U4},
 	{ukernel.E2M1},
 	{ukernel.U4x32, ukernel.U5x32},
@@ -334,16 +334,21 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 		t.ADDQ(half, header)
 		t.ADDQ(half, numbers)
 		t.widenHeader(header, to, t.row(rowMinima))
-		t.expand4(numbers, lanes, to, 0)
+		t.expand4(t.formats[0], numbers, lanes, to)
 	case t.brain():
-		t.expand4(numbers, lanes, to, 0)
+		t.expand4(t.formats[0], numbers, lanes, to)
 	default:
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
 		t.JNE(operand.LabelRef("four"))
 		t.expand8(numbers, lanes, to)
 		t.Goto("expanded")
 		t.Label("four")
-		t.expand4(numbers, lanes, to, ukernel.S4.Offset())
+		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.IQ4)))
+		t.JE(operand.LabelRef("values"))
+		t.expand4(ukernel.S4, numbers, lanes, to)
+		t.Goto("expanded")
+		t.Label("values")
+		t.expand4(ukernel.IQ4, numbers, lanes, to)
 		t.Label("expanded")
 	}
 }
@@ -368,11 +373,16 @@ func (t *tileProduct) expand8(from, lanes, to reg.GPVirtual) {
 	}
 }
 
-// expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones.
-func (t *tileProduct) expand4(from, lanes, to reg.GPVirtual, offset int) {
-	mask, o, values := t.Vec(), t.Vec(), reg.VecVirtual(nil)
-	if t.brain() {
-		values = t.valueBytes(t.formats[0])
+// expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones. Values of
+// brain formats have their offset.
+func (t *tileProduct) expand4(q ukernel.PackedFormat, from, lanes, to reg.GPVirtual) {
+	mask, o, values, offset := t.Vec(), t.Vec(), reg.VecVirtual(nil), q.Offset()
+	switch all := q.Values(); {
+	case q.Brain():
+		values, offset = t.valueBytes(q), 0
+	case all != nil:
+		values, offset = t.Vec(), 0
+		t.VMOVUPS(t.Bytes("signed"+q.String(), func(i int) uint8 { return all[i%16] - uint8(q.Offset()) }), values)
 	}
 	t.VMOVDQU32(t.Constant(0x0f0f0f0f), mask)
 	if offset != 0 {

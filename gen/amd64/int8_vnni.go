@@ -34,8 +34,14 @@ func (vnniDot) prepare(*int8Gemmer) {}
 func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := t.tileRows(t.x, t.ldx)
-	if t.format.Values() != nil {
-		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+	if t.looksUp {
+		t.eachOfValues(name+"start", func(q ukernel.PackedFormat) {
+			if q.Brain() {
+				t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+			} else {
+				d.begin(t, q, x)
+			}
+		})
 		d.sums4(t, x, name)
 		return
 	}
@@ -79,7 +85,7 @@ func (vnniDot) dot(t *int8Gemmer, x rowPointers, disp int, part func(from operan
 
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (d vnniDot) sums4(t *int8Gemmer, x rowPointers, name string) {
-	g, mask, lookUp := t.g, t.g.Vec(), t.valueOf()
+	g, mask, lookUp := t.g, t.g.Vec(), t.valueOf(name)
 	g.VMOVDQU32(g.Constant(0x0f0f0f0f), mask)
 	t.eachWord(name, 4, func() {
 		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) {

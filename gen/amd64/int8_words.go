@@ -3,7 +3,6 @@ package amd64
 import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -50,9 +49,9 @@ const (
 
 // manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for
 // other calls.
-func (avx2Dot) manyRows(t *int8Gemmer) {
+func (d avx2Dot) manyRows(t *int8Gemmer) {
 	defer t.clear()
-	if t.format != ukernel.S8 {
+	if t.format.Grouped() || !d.inWords(t.format) {
 		return
 	}
 	g, b, c := t.g, t.g.Param("b"), t.g.Param("c")
@@ -111,8 +110,7 @@ func (w *int8Words) expand() {
 	g.LEAQ(emit.At(to, wordBlocks*blockWords), left)
 	g.CMPQ(w.mArg, operand.Imm(wordsGrouped))
 	g.CMOVQGE(left, end)
-	offset := g.Vec()
-	g.VPBROADCASTD(g.Constant(0x80808080), offset)
+	weights := w.eightBits()
 	g.Label("expandblock")
 	w.split(emit.At(w.x, 0), emit.At(w.at, 0))
 	for v := range wordVectors {
@@ -121,13 +119,11 @@ func (w *int8Words) expand() {
 		g.VMOVUPS(d, emit.At(to, scalesAt+v*g.VecBytes()))
 	}
 	g.LEAQ(emit.At(w.block, 2*spec.PanelLanes), from)
-	g.MOVQ(operand.U32(spec.BlockSteps/4), left)
+	g.MOVQ(operand.U32(w.format.Bits()), left)
 	g.AlignLoop()
 	g.Label("expand")
 	for v := range wordVectors {
-		odd := g.Vec()
-		g.VPXOR(emit.At(from, v*g.VecBytes()), offset, odd)
-		g.splitBytes(odd, emit.At(to, v*g.VecBytes()), emit.At(to, halfBytes+v*g.VecBytes()))
+		weights(emit.At(from, v*g.VecBytes()), emit.At(to, v*g.VecBytes()))
 	}
 	for line := 0; line < halfBytes; line += spec.LineBytes {
 		g.PREFETCHT0(emit.At(from, int8Ahead+line))
@@ -136,7 +132,7 @@ func (w *int8Words) expand() {
 	g.ADDQ(operand.I32(2*halfBytes), to)
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("expand"))
-	g.ADDQ(operand.I32(halfBytes), to)
+	g.ADDQ(operand.I32(halfBytes+scalesAt-2*w.format.Bits()*halfBytes), to)
 	g.ADDQ(operand.Imm(codesBytes), w.at)
 	g.ADDQ(operand.Imm(spec.RowBytes), w.x)
 	g.ADDQ(w.size, w.block)
@@ -147,6 +143,31 @@ func (w *int8Words) expand() {
 	g.Label("expanded")
 	g.MOVQ(to, w.last)
 	g.MOVQ(w.x, w.xArg)
+}
+
+// eightBits returns what writes a word of weights as words of 16 bits, without their offset. A word
+// of 4 bits has as many weights in its upper halves, which are 4 words further.
+func (w *int8Words) eightBits() func(from, to operand.Mem) {
+	g, format := w.g, w.format
+	if values := format.Values(); values != nil {
+		table, mask := g.Vec(), byteMask{g, g.Constant(0x0f0f0f0f)}
+		g.VMOVUPS(g.Bytes("signed"+format.String(), func(i int) uint8 { return values[i%16] ^ 0x80 }), table)
+		return func(from, to operand.Mem) {
+			for half, number := range []func(from operand.Mem, v reg.VecVirtual){mask.and, mask.andUpper} {
+				v, to := g.Vec(), to.Offset(4*half*2*halfBytes)
+				number(from, v)
+				g.VPSHUFB(v, table, v)
+				g.splitBytes(v, to, to.Offset(halfBytes))
+			}
+		}
+	}
+	offset := g.Vec()
+	g.VPBROADCASTD(g.Constant(0x80808080), offset)
+	return func(from, to operand.Mem) {
+		v := g.Vec()
+		g.VPXOR(from, offset, v)
+		g.splitBytes(v, to, to.Offset(halfBytes))
+	}
 }
 
 // split writes the codes of a block of a row as words.

@@ -56,6 +56,9 @@ type blockGemmer struct {
 	ldc    operand.Mem // in bytes
 	minima operand.Mem // on the stack, if there are not enough registers
 
+	bytesAt operand.Mem   // values on the stack, see lookUpBytes
+	ahead   reg.GPVirtual // where the numbers are that these are of
+
 	height, code operand.Mem // rows of the tile, and their byte
 
 	acc   [][]reg.VecVirtual // by row and vector
@@ -80,13 +83,14 @@ type blockShape struct {
 	// lanes.
 	several                 bool
 	headers, size, position operand.Op
+	looks                   operand.Mem // with AVX-512, looksUp or 0
 }
 
 func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	const first, name = ukernel.S4, "weightGemm4"
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
-	if q.Bits() != first.Bits() || q.Values() != nil {
+	if shares := q.Bits() == first.Bits() && !q.Brain() && (g.EVEX() || q.Values() == nil); !shares {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
 		return
@@ -97,9 +101,16 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 		g.blockGemm(g.BlockTiles(), s)
 	}
 	g.Kernel(f)
-	g.MOVQ(operand.U32(q.HeaderBytes()*spec.PanelLanes), g.Memory(g.Param("c").Len()))
+	about := q.HeaderBytes() * spec.PanelLanes
+	if q.Values() != nil {
+		about |= looksUp
+	}
+	g.MOVQ(operand.U32(about), g.Memory(g.Param("c").Len()))
 	g.TailJump(name)
 }
+
+// looksUp is set beside the bytes of headers if the numbers are IQ4's.
+const looksUp = 1 << 16
 
 // blockGemm emits a product with blocks.
 func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
@@ -107,6 +118,9 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
 	t.minima, t.height, t.code = g.Frame(4*spec.PanelLanes), g.Frame(8), g.Frame(8)
+	if s.format.Values() != nil && !s.format.Brain() {
+		t.bytesAt = g.Frame(4 * 8 * spec.PanelLanes)
+	}
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
@@ -132,6 +146,15 @@ func (t *blockGemmer) sizes() {
 	size := t.g.GP64()
 	t.headers, t.size, t.position = t.g.Memory(t.g.Param("c").Len()), t.g.Argument("cs"), t.g.Argument("rs")
 	t.g.MOVQ(t.headers, size)
+	if t.g.EVEX() {
+		looks := t.g.GP64()
+		t.g.MOVQ(size, looks)
+		t.g.ANDQ(operand.U32(looksUp), looks)
+		t.looks = t.g.Frame(8)
+		t.g.MOVQ(looks, t.looks)
+		t.g.SUBQ(looks, size)
+		t.g.MOVQ(size, t.headers)
+	}
 	t.g.ADDQ(operand.U32(t.bytes-t.header*spec.PanelLanes), size)
 	t.g.MOVQ(size, t.size)
 	t.g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(uint(t.positions)))), size)
@@ -174,8 +197,10 @@ func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 		switch {
 		case t.bits == 4 && t.g.Lanes() == 16:
 			t.lookUpBits(step)
-		case t.format.Values() != nil:
+		case t.format.Brain():
 			t.lookUpMagnitudes(step)
+		case t.format.Values() != nil:
+			t.lookUpBytes(step, n)
 		default:
 			t.maskBits(step)
 		}
@@ -328,6 +353,13 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 		t.g.Goto(name + "minima")
 		t.g.Label(name + "offset")
 	}
+	if t.looks.Base != nil {
+		t.g.CMPQ(t.looks, operand.Imm(0))
+		t.g.JE(operand.LabelRef(name + "selves"))
+		minima(ukernel.IQ4)
+		t.g.Goto(name + "minima")
+		t.g.Label(name + "selves")
+	}
 	minima(t.format)
 	if t.several {
 		t.g.Label(name + "minima")
@@ -455,7 +487,11 @@ func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
 	bits, positions := t.bits, t.positions
 	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
-	t.g.MOVQ(t.numbers, far)
+	if t.ahead != nil {
+		t.g.MOVQ(t.ahead, far)
+	} else {
+		t.g.MOVQ(t.numbers, far)
+	}
 	position := func(name string, number func(m operand.Mem, w reg.VecVirtual)) {
 		t.eachWord(name, func(i int) {
 			t.step(func(v int) reg.VecVirtual {
@@ -514,7 +550,14 @@ func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
 // lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits of
 // each word as an index. The numbers of the first position need no shift.
 func (t *blockGemmer) lookUpBits(name string) {
-	table, shift, far := t.g.AtHand(t.g.numbersOf(t.format)), t.g.Vec(), t.g.GP64()
+	table, shift, far := t.g.Vec(), t.g.Vec(), t.g.GP64()
+	t.g.VMOVUPS(t.g.numbersOf(t.format), table)
+	if t.looks.Base != nil {
+		t.g.CMPQ(t.looks, operand.Imm(0))
+		t.g.JE(operand.LabelRef(name + "table"))
+		t.g.VMOVUPS(t.g.numbersOf(ukernel.IQ4), table)
+		t.g.Label(name + "table")
+	}
 	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range t.bits {
@@ -545,13 +588,17 @@ func (t *blockGemmer) lookUpBits(name string) {
 	})
 }
 
-// numbersOf has what numbers of 4 bits stand for: themselves, or values without their offset.
+// numbersOf has what numbers of 4 bits stand for: themselves, or values, in brain formats without
+// their offset.
 func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
 	var words [16]uint32
 	for i := range words {
 		x := i
 		if values := q.Values(); values != nil {
-			x = int(values[i]) - q.Offset()
+			x = int(values[i])
+		}
+		if q.Brain() {
+			x -= q.Offset()
 		}
 		words[i] = math.Float32bits(float32(x))
 	}
@@ -590,6 +637,31 @@ func (t *blockGemmer) lookUpMagnitudes(name string) {
 		g.VPADDD(g.Constant(4), by, by)
 		g.VMOVDQU(by, shift)
 	})
+}
+
+// lookUpBytes writes the values of n vectors to the stack, a byte each, as the numbers of 8 bits lie
+// in a panel, and takes them from there.
+func (t *blockGemmer) lookUpBytes(name string, n int) {
+	g := t.g
+	values, mask := g.valueBytes(t.format), g.Vec()
+	g.VMOVDQU(g.Constant(0x0f0f0f0f), mask)
+	for i := range 4 {
+		for v := range n {
+			low, high := g.Vec(), g.Vec()
+			g.VMOVDQU(t.word(i, v), low)
+			g.VPSRLD(operand.Imm(4), low, high)
+			for half, w := range []reg.VecVirtual{low, high} {
+				g.VPAND(mask, w, w)
+				g.VPSHUFB(w, values, w)
+				g.VMOVDQU(w, t.bytesAt.Offset(4*(i+4*half)*spec.PanelLanes+v*g.VecBytes()))
+			}
+		}
+	}
+	of := *t
+	of.bits, of.positions, of.position, of.ahead = 8, 4, operand.U32(t.bytes/4), t.numbers
+	of.numbers = g.GP64()
+	g.LEAQ(t.bytesAt.Offset(-4*t.first*g.Lanes()), of.numbers)
+	of.maskBits(name)
 }
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
@@ -685,6 +757,9 @@ func (w *blockWidener) steps() {
 	if w.format.Values() != nil {
 		bits, words = 8, w.valuesOf(words)
 	}
+	if w.format.Brain() {
+		w.g.VMOVUPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), w.m)
+	}
 	w.g.VMOVUPS(w.g.Constant(1<<bits-1), mask)
 	w.g.MOVQ(operand.U32(uint32(32/bits)), count)
 	loop.Times(w.g, count, "step", func() {
@@ -705,7 +780,7 @@ func (w *blockWidener) steps() {
 }
 
 // valuesOf returns bytes with the values of numbers of 4 bits: of the lower halves of the bytes of
-// all words, then of the upper ones. m is the offset then.
+// all words, then of the upper ones.
 func (w *blockWidener) valuesOf(words []reg.VecVirtual) (values []reg.VecVirtual) {
 	g, table, upper := w.g, w.g.valueBytes(w.format), []reg.VecVirtual{}
 	for _, word := range words {
@@ -717,13 +792,16 @@ func (w *blockWidener) valuesOf(words []reg.VecVirtual) (values []reg.VecVirtual
 		}
 		upper = append(upper, x)
 	}
-	g.VMOVUPS(g.Constant(math.Float32bits(float32(w.format.Offset()))), w.m)
 	return append(words, upper...)
 }
 
 // valueBytes loads a table that VPSHUFB looks the values of numbers up in.
 func (g *gen) valueBytes(q ukernel.PackedFormat) reg.VecVirtual {
 	table := g.Vec()
-	g.VMOVUPS(g.Bytes("values"+q.String(), func(i int) uint8 { return q.Values()[i%16] }), table)
+	g.loadValues(q, table)
 	return table
+}
+
+func (g *gen) loadValues(q ukernel.PackedFormat, table reg.VecVirtual) {
+	g.VMOVUPS(g.Bytes("values"+q.String(), func(i int) uint8 { return q.Values()[i%16] }), table)
 }

@@ -50,7 +50,7 @@ type int8Gemmer struct {
 	more, minima, offset          a64.GP // more: bits beyond 4; minima: not 0 if there are some
 	p, q, t                       a64.GP // scratch
 	mask                          a64.Vec
-	values                        bool    // numbers stand for values
+	values                        bool    // numbers stand for values: E2M1's with their offset, or if minima is not 0, IQ4's without
 	table                         a64.Vec // of these
 	constant                      a64.Vec // see int8Blocks.constants
 }
@@ -84,9 +84,9 @@ type int8Dot interface {
 
 // WeightGemmInt8 emits two kernels: for CPUs with SDOT and without.
 func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
-	first, kind, values := q == spec.SingleFormats[0], "", ukernel.PackedFormat(-1)
-	if q.Values() != nil {
-		first, kind, values = true, "Values", q
+	first, kind, values := q == spec.SingleFormats[0], "", q.Values() != nil
+	if values {
+		first, kind = q.Brain(), "Values"
 	}
 	g.gemmInt8("weightInt8Long"+kind, first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}, values})
 	g.gemmInt8("weightInt8Dot"+kind, first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}, values})
@@ -96,6 +96,11 @@ func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
 // a lane has in a block before its numbers, without a head.
 func (g *neon) format() (mask, more, offset, minima, header a64.Param) {
 	return g.Len("c").Local(), g.Cap("c").Local(), g.Len("x").Local(), g.Cap("x").Local(), g.Len("b").Local()
+}
+
+func (t *int8Gemmer) minimaParam() a64.Param {
+	_, _, _, minima, _ := t.format()
+	return minima
 }
 
 // gemmInt8 emits the kernel of a format, and before the first one that which all of them jump to.
@@ -121,7 +126,7 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 	case q.Bits() == 8:
 		set(mask, 0x80)
 		set(offset, 0)
-	case q.Brain():
+	case q.Values() != nil:
 		set(mask, 0x0f)
 		set(offset, 0)
 	default:
@@ -129,7 +134,11 @@ func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q ukernel.Pa
 		set(offset, q.Offset())
 	}
 	set(more, q.Bits()-4)
-	set(minima, q.HeadBytes()-2)
+	if q == ukernel.IQ4 {
+		set(minima, 1) // see int8Gemmer.values
+	} else {
+		set(minima, q.HeadBytes()-2)
+	}
 	if q.Grouped() {
 		set(header, q.IntegerBytes())
 	} else {
@@ -238,15 +247,20 @@ func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
 // singleBlocks have one scale, and perhaps a minimum. The sums of brain formats contain the offset.
 type singleBlocks struct {
 	int8Dot
-	values ukernel.PackedFormat // whose values numbers stand for, or -1
+	values bool // numbers stand for them
 }
 
 func (singleBlocks) rowVectors() int { return 1 }
 
 func (b singleBlocks) constants(t *int8Gemmer) {
 	t.constant = t.Broadcast(spec.RoundMagic)
-	if t.values = b.values >= 0; t.values {
-		t.table = t.valueBytes(b.values)
+	if t.values = b.values; t.values {
+		t.table = t.valueBytes(ukernel.E2M1)
+		t.Load(t.minimaParam(), t.t)
+		t.Jump("CBZ", "valuesloaded", t.t)
+		t.Op("MOVD", t.valueData(ukernel.IQ4, ukernel.IQ4.Offset()), t.p)
+		t.LoadFrom(a64.At(t.p, 0), t.table)
+		t.Label("valuesloaded")
 	}
 }
 
@@ -316,8 +330,13 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	scales := t.scalesOf(t.values, t.p, int8Vectors)
 	t.Jump("CBZ", name("scale"), t.minima)
-	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.halves(t.p, 0, int8Vectors)
+	var minima []a64.Vec
+	if t.values {
+		t.loadScales(false, t.p, 0, scales)
+	} else {
+		t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
+		minima = t.halves(t.p, 0, int8Vectors)
+	}
 	t.Label(name("scale"))
 	x, products, cs := t.Vec(), t.Vecs(int8Vectors), t.Vecs(int8Vectors)
 	t.Op("MOVD", t.xb, t.p)
@@ -333,11 +352,13 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 			t.Op("VFMLA", products[v].S4(), acc.S4(), cs[v].S4())
 		}
 		if t.values {
+			t.Jump("CBNZ", done, t.minima)
 			t.addOffset(x, products, cs)
+		} else {
+			t.Jump("CBZ", done, t.minima)
 		}
-		t.Jump("CBZ", done, t.minima)
-		for v, c := range cs {
-			t.FMLALane(c, minima[v], x.S((spec.RowSum-spec.RowScale)/4))
+		for v, m := range minima {
+			t.FMLALane(cs[v], m, x.S((spec.RowSum-spec.RowScale)/4))
 		}
 		t.Label(done)
 		t.StoreVecs(cs, t.q)

@@ -90,6 +90,10 @@ func (d longDot) eight(t *int8Gemmer, name string) {
 // the numbers of the word four after it.
 func (d longDot) four(t *int8Gemmer, name string) {
 	rows, low := d.begin(t)
+	if t.values {
+		t.Jump("CBNZ", name+"wide", t.minima)
+		defer d.wide(t, rows, low, name)
+	}
 	t.Op("MOVD", 4, t.t)
 	t.AlignLoop()
 	loop.Times(t.neon, t.t, name, func() {
@@ -126,6 +130,47 @@ func (d longDot) four(t *int8Gemmer, name string) {
 			t.SADALP(acc, low[i][v])
 		}
 	}
+}
+
+// wide is four for values of 8 bits, of which the sum of two products fits in 16 bits.
+func (d longDot) wide(t *int8Gemmer, rows []a64.GP, low [][]a64.Vec, name string) {
+	t.Jump("B", name+"done")
+	t.Label(name + "wide")
+	t.Op("MOVD", 4, t.t)
+	t.AlignLoop()
+	loop.Times(t.neon, t.t, name+"wideword", func() {
+		t.Scope(func() {
+			x0, x1, w0, w1 := t.Vecs(t.rows), t.Vecs(t.rows), t.Vec(), t.Vecs(int8Vectors)
+			p, upper := t.Vec(), t.Vec()
+			for i, row := range rows {
+				t.Op("VLD1R.P", a64.At(row, 4), []a64.Arr{x0[i].S4()})
+				t.Op("ADD", emit.VecBytes-4, row, t.p)
+				t.Op("VLD1R", a64.At(t.p, 0), []a64.Arr{x1[i].S4()})
+			}
+			t.LoadVecs(t.numbers, w1)
+			for v, w1 := range w1 {
+				t.lower(w1, w0)
+				t.upper(w1)
+				for i := range rows {
+					t.SMULL(p, w0, x0[i])
+					t.SMULL2(upper, w0, x0[i])
+					t.SMLAL(p, w1, x1[i])
+					t.SMLAL2(upper, w1, x1[i])
+					t.SADALP(low[i][v], p)
+					t.SADALP(t.acc[i][v], upper)
+				}
+			}
+			t.prefetch(t.numbers)
+			t.Op("ADD", t.word, t.numbers, t.numbers)
+		})
+	})
+	for i, row := range t.acc {
+		for v, acc := range row {
+			t.Op("VADDP", acc.S4(), low[i][v].S4(), acc.S4())
+			t.Op("VADD", t.constant.S4(), acc.S4(), acc.S4())
+		}
+	}
+	t.Label(name + "done")
 }
 
 // addPairs adds pairs of 16 bits of low and of acc, which become the sums.

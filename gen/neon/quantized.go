@@ -84,7 +84,7 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 			}
 		})
 		t.Op("MOVD", t.numbers, t.far)
-		if t.inHighest() {
+		if t.shifts() {
 			t.shifted()
 			return
 		}

@@ -45,21 +45,32 @@ func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	for v := range n {
 		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
 	}
-	if q.Values() != nil {
+	if q.Brain() {
 		g.Free(w.power)
 		w.power = g.Broadcast(math.Float32bits(power + float32(q.Offset())))
+	}
+	if w.looksUp() {
 		w.table, w.lower = g.valueBytes(q), g.Broadcast(0x0f0f0f0f)
 	}
 	return w
 }
 
-// inHighest reports whether numbers are put into the highest bits.
-func (w *weightMaker) inHighest() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
+// inHighest reports whether numbers are put into the highest bits. Values of 8 bits would be no
+// byte of a word there.
+func (w *weightMaker) inHighest() bool {
+	return w.format.Offset() > 0 && !w.format.Grouped() && w.format != ukernel.IQ4
+}
+
+// shifts reports whether numbers are shifted to where they are taken.
+func (w *weightMaker) shifts() bool { return w.inHighest() || w.looksUp() }
 
 // width is how many bits of a word a number has, or its value, which is looked up as a byte.
 func (w *weightMaker) width() int {
-	if w.looksUp() {
+	switch {
+	case w.format.Brain():
 		return 7
+	case w.looksUp():
+		return 8
 	}
 	return w.format.Bits()
 }
@@ -67,8 +78,13 @@ func (w *weightMaker) width() int {
 // base is the power of 2 with numbers in the highest bits.
 func (w *weightMaker) base() float32 { return float32(int(1) << w.width()) }
 
-// lowest is the lowest of these bits.
-func (w *weightMaker) lowest() int { return 23 - w.width() }
+// lowest is the lowest of the bits that numbers are put into.
+func (w *weightMaker) lowest() int {
+	if w.inHighest() {
+		return 23 - w.width()
+	}
+	return 0
+}
 
 // looksUp tells whether numbers stand for values.
 func (w *weightMaker) looksUp() bool { return w.format.Values() != nil }
@@ -83,14 +99,20 @@ func (w *weightMaker) lookUp(x a64.Vec) {
 
 // valueBytes loads the values of numbers, a byte each.
 func (g *neon) valueBytes(q ukernel.PackedFormat) a64.Vec {
-	words, at, table := make([]uint32, 4), g.GP(), g.Vec()
-	for i, v := range q.Values() {
-		words[i/4] |= uint32(v) << (i % 4 * 8)
-	}
-	g.Op("MOVD", g.Data(fmt.Sprintf("values%vNEON", q), words...), at)
+	at, table := g.GP(), g.Vec()
+	g.Op("MOVD", g.valueData(q, 0), at)
 	g.LoadFrom(a64.At(at, 0), table)
 	g.Free(at)
 	return table
+}
+
+// valueData has the values of numbers, less some offset.
+func (g *neon) valueData(q ukernel.PackedFormat, less int) a64.Global {
+	words := make([]uint32, 4)
+	for i, v := range q.Values() {
+		words[i/4] |= uint32(v-uint8(less)) << (i % 4 * 8)
+	}
+	return g.Data(fmt.Sprintf("values%vLess%dNEON", q, less), words...)
 }
 
 // addOffset stores the minima of formats with an offset, for the scales in d.

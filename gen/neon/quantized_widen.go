@@ -80,10 +80,7 @@ func (w *blockWidener) lanes16() {
 // steps goes through the steps with the same word, which lie as many rows apart as a number has
 // bits, before it goes to the next word.
 func (w *blockWidener) steps(d []a64.Vec) {
-	width, at := w.format.Bits(), 0
-	if w.inHighest() {
-		at = w.lowest()
-	}
+	width, at := w.format.Bits(), w.lowest()
 	mask, words, xs, zs := w.Broadcast((1<<w.width()-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
 	qs, by, first, left, shift := w.Vecs(4), w.Vec(), w.scales, w.GP(), w.GP()
 	w.Op("MOVD", w.to, first)
@@ -95,7 +92,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 		w.Op("MOVD", w.format.Positions(), w.count)
 		loop.Times(w.neon, w.count, "step", func() {
 			from := words
-			if w.inHighest() {
+			if w.shifts() {
 				from = qs
 				w.Op("VDUP", shift, by.S4())
 				w.Op("SUB", width, shift, shift)
@@ -106,7 +103,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 			}
 			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })
 			w.StoreVecs(xs, w.to)
-			if !w.inHighest() {
+			if !w.shifts() {
 				for _, word := range words {
 					w.Op("VUSHR", width, word.S4(), word.S4())
 				}

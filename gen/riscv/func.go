@@ -240,12 +240,17 @@ func (f *Func) Load(p abi0.Param) GP {
 
 // Address is the address of a table of the file, in a new register.
 func (f *Func) Address(name string) GP {
+	r := f.GP()
+	f.SetAddress(name, r)
+	return r
+}
+
+// SetAddress sets a register to the address of a table.
+func (f *Func) SetAddress(name string, r GP) {
 	if !slices.ContainsFunc(f.file.tables, func(t table) bool { return t.name == name }) {
 		f.fail("no table %s", name)
 	}
-	r := f.GP()
 	f.Op("MOV", word("$"+name+"<>(SB)"), r)
-	return r
 }
 
 // Float loads a float32 given by its bits into a new register.

@@ -39,11 +39,18 @@ const (
 	fieldWords    // of numbers, without those with further bits
 	fieldPasses   // 8 if such a word has numbers in both halves of bytes, else 0
 	fieldBrain    // 1 for brain formats
+	fieldLooks    // 1 if numbers stand for values in valueTable
 	fieldTile     // rows that make a tile of rowTile
 	fields
 )
 
 const formatTable = "formats" + isa
+
+// valueTable has the values of IQ4, words of 32 bits. They repeat for as many lanes as a panel has.
+const valueTable = "values" + isa
+
+// looksUp tells whether the numbers of a format stand for values in valueTable.
+func looksUp(q ukernel.PackedFormat) bool { return q.Values() != nil && !q.Brain() }
 
 // formatRow is the row of a format.
 func formatRow(q ukernel.PackedFormat) []uint32 {
@@ -84,7 +91,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
 		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper), uint32(q.HeadSteps() - 1), uint32(segment),
-		uint32(offset), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), flag(q.Brain()), uint32(tile)}
+		uint32(offset), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), flag(q.Brain()), flag(looksUp(q)), uint32(tile)}
 }
 
 // formats adds the table to the file.
@@ -94,6 +101,11 @@ func (g *gen) formats() {
 		words = append(words, formatRow(q)...)
 	}
 	g.file.Table(formatTable, words...)
+	values := make([]uint32, spec.PanelLanes)
+	for i := range values {
+		values[i] = uint32(ukernel.IQ4.Values()[i%16])
+	}
+	g.file.Table(valueTable, values...)
 }
 
 // toFormats ends the kernel of a format: it writes down its row, and jumps.
@@ -144,18 +156,33 @@ func (b *blockReader) each(name string, consume func()) {
 	}
 	b.field(fieldBrain, b.n)
 	b.Jump("BNEZ", "brain"+name, b.n)
-	b.words(name, false, consume)
+	b.field(fieldLooks, b.n)
+	b.Jump("BNEZ", "looks"+name, b.n)
+	b.words(name, nil, consume)
 	b.Jump("JMP", "read"+name)
 	b.Label("brain" + name)
-	b.words("brain"+name, true, consume)
+	b.words("brain"+name, func() {
+		b.Scope(func() { b.e2m1(b.v, b.AtV0(wide), b.power, b.x) })
+		b.Op("VFMULVV", b.d, b.v, b.v)
+	}, consume)
+	b.Jump("JMP", "read"+name)
+	b.Label("looks" + name)
+	b.words("looks"+name, func() {
+		b.Op("VANDVI", 15, b.v, b.v)
+		b.Op("VSLLVI", 2, b.v, b.v)
+		b.SetAddress(valueTable, b.x)
+		b.Op("VLUXEI32V", riscv.At(b.x, 0), b.v, b.v)
+		b.Op("VFCVTFXUV", b.v, b.v)
+		b.Op("VFMADDVV", b.m, b.d, b.v)
+	}, consume)
 	b.Label("read" + name)
 }
 
 // words goes through the positions, and the words for each. A number stays at its bits of
-// a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain
-// formats words are shifted, and values looked up.
-func (b *blockReader) words(name string, brain bool, consume func()) {
-	if brain {
+// a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. Where numbers stand
+// for values, words are shifted, and lookUp makes weights of their lowest 4 bits.
+func (b *blockReader) words(name string, lookUp, consume func()) {
+	if lookUp != nil {
 		b.Op("MOV", riscv.Zero, b.mask)
 	} else {
 		b.field(fieldMask, b.mask)
@@ -166,10 +193,9 @@ func (b *blockReader) words(name string, brain bool, consume func()) {
 	b.Label("word" + name)
 	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
 	b.add(b.lanes, b.row)
-	if brain {
+	if lookUp != nil {
 		b.Op("VSRLVX", b.mask, b.v, b.v)
-		b.Scope(func() { b.e2m1(b.v, b.AtV0(wide), b.power, b.x) })
-		b.Op("VFMULVV", b.d, b.v, b.v)
+		lookUp()
 	} else {
 		b.Op("VANDVX", b.mask, b.v, b.v)
 		b.Op("VFCVTFXUV", b.v, b.v)
@@ -178,7 +204,7 @@ func (b *blockReader) words(name string, brain bool, consume func()) {
 	consume()
 	b.Op("ADD", -1, b.n, b.n)
 	b.Jump("BNEZ", "word"+name, b.n)
-	if brain {
+	if lookUp != nil {
 		b.add(b.bits, b.mask)
 	} else {
 		b.Op("SLL", b.bits, b.mask, b.mask)

@@ -140,7 +140,7 @@ func emitBlocks(e BlockEmitter) {
 	u, unpacks := e.(UnpackEmitter)
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
-		if unpacks && q.Unpacks() {
+		if unpacks {
 			u.WeightUnpack(q)
 		}
 		e.WeightGemmInt8Grouped(q)

@@ -179,7 +179,7 @@ func readIQ4_XS(g *group, b []byte, part int) {
 	high := binary.LittleEndian.Uint16(b[2:]) >> (2 * part) & 3
 	d := wide(b) * float32(int(nibble(b[4:], part))+int(high)<<4-32)
 	g.ds = [2]float32{d, d}
-	g.lookUp(&iq4Values, b[8+16*part:])
+	g.lookUp(iq4Values, b[8+16*part:])
 }
 
 // readTQ2_0: 64 bytes with 2 bits, and d. A weight is d·(q-1).

@@ -42,7 +42,7 @@ var formats = [...]Format{
 	17: {"IQ2_XS", 256, 74, ukernel.S8x16F32, signedZero, readIQ2_XS},
 	18: {"IQ3_XXS", 256, 98, ukernel.S8x16F32, signedZero, readIQ3_XXS},
 	19: {"IQ1_S", 256, 50, ukernel.S5x16F32, ternaryZero, readIQ1_S},
-	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL},
+	20: {"IQ4_NL", 32, 18, ukernel.IQ4, signedZero, readIQ4_NL},
 	21: {"IQ3_S", 256, 110, ukernel.S6x16, 32, readIQ3_S},
 	22: {"IQ2_S", 256, 82, ukernel.S8x16F32, signedZero, readIQ2_S},
 	23: {"IQ4_XS", 256, 136, ukernel.S8x16F32, signedZero, readIQ4_XS},
@@ -165,19 +165,16 @@ func readQ5_1(g *group, b []byte, _ int) {
 	g.readFifths(b[4:])
 }
 
-// iq4Values are the values of IQ4_NL plus 128: kvalues_iq4nl in ggml-common.h.
-var iq4Values = [16]uint8{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
-
 // readIQ4_NL: d and the numbers of values.
 func readIQ4_NL(g *group, b []byte, _ int) {
 	g.scale(half(b))
-	g.lookUp(&iq4Values, b[2:])
+	g.lookUp(iq4Values, b[2:])
 }
 
-var e2m1Values = ukernel.E2M1.Values()
+var e2m1Values, iq4Values = ukernel.E2M1.Values(), ukernel.IQ4.Values()
 
-// e2m1Zero is the number of 0.
-const e2m1Zero = 16
+// e2m1Zero is the value of 0.
+var e2m1Zero = uint8(ukernel.E2M1.Offset())
 
 // readMXFP4: the exponent of the scale, 127 too large, and the numbers of values. The scale is half
 // of that, as the values are doubled; it is 0 if all of them are.

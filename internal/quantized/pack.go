@@ -75,22 +75,26 @@ func (f *Format) Pack(panel, rows []byte, lanes, k int, scales []float32) {
 // stays in L1.
 const packedAtOnce = 8
 
-// numberE2M1 makes numbers of values, and weights below 2^-126 zeros.
-func (g *group) numberE2M1() {
+// flush makes weights of E2M1 below 2^-126 zeros.
+func (g *group) flush() {
 	for i, q := range g.q {
-		if math.Abs(float64(g.ds[0])*float64(int(q)-e2m1Zero)) < 0x1p-126 {
-			q = e2m1Zero
+		if math.Abs(float64(g.ds[0])*float64(int(q)-int(e2m1Zero))) < 0x1p-126 {
+			g.q[i] = e2m1Zero
 		}
-		g.q[i] = e2m1Numbers[q]
 	}
 }
 
-// e2m1Numbers are the numbers of values, of 0 its first one.
-var e2m1Numbers = func() (numbers [32]uint8) {
-	for i, v := range slices.Backward(e2m1Values[:]) {
-		numbers[v] = uint8(i)
+// numbersOf has the numbers of a format's values, if it has such: of 0 in E2M1 its first one.
+var numbersOf = func() (all [ukernel.PackedFormats]*[256]uint8) {
+	for f := range all {
+		if values := ukernel.PackedFormat(f).Values(); values != nil {
+			all[f] = new([256]uint8)
+			for i, v := range slices.Backward(values[:]) {
+				all[f][v] = uint8(i)
+			}
+		}
 	}
-	return numbers
+	return all
 }()
 
 // Affine returns what weights d·(q-zero) are packed as, with q of some bits, zeros from least to

@@ -110,17 +110,26 @@ func (b *Block) Words(lane int) (words [8]uint32) {
 	return words
 }
 
+// Values returns the numbers of a lane, as Words does, or what they stand for.
+func (b *Block) Values(lane int) (words [8]uint32) {
+	words = b.Words(lane)
+	if values := b.Format.Values(); values != nil {
+		for i, w := range words {
+			words[i] = uint32(values[w&15]) | uint32(values[w>>8&15])<<8 | uint32(values[w>>16&15])<<16 | uint32(values[w>>24&15])<<24
+		}
+	}
+	return words
+}
+
 // Weights writes the weights of a lane to every n-th number of dst.
 func (b *Block) Weights(dst []float32, n, lane int) {
 	d, m := b.Scales(lane)
-	words := b.Words(lane)
+	words := b.Values(lane)
 	number := func(step int) float32 { return float32(words[step%8] >> (step / 8 * 8) & 255) }
-	values, offset := b.Format.Values(), float32(b.Format.Offset())
-	switch {
+	switch offset := float32(b.Format.Offset()); {
 	case b.Format.Brain():
 		for step := range contract.WeightBlock {
-			value := float32(values[words[step%8]>>(step/8*8)&15])
-			dst[step*n] = float32((value - offset) * d[step/16])
+			dst[step*n] = float32((number(step) - offset) * d[step/16])
 		}
 	case b.Format.Float32Scales():
 		for step := range contract.WeightBlock {
@@ -142,6 +151,7 @@ type writer struct {
 	integers              int // of a lane: for a scale
 	before                int // bytes of a lane before its numbers, without the head
 	brain, floats, minima bool
+	numbers               *[256]uint8 // of values
 }
 
 func newWriter(f ukernel.PackedFormat, lanes int) writer {
@@ -149,7 +159,7 @@ func newWriter(f ukernel.PackedFormat, lanes int) writer {
 	if !f.Segmented() {
 		size -= head
 	}
-	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), head, size, f.Segmented(), f.Integers(), f.IntegerBytes(), f.Brain(), f.Float32Scales(), f.Offset() == 0}
+	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), head, size, f.Segmented(), f.Integers(), f.IntegerBytes(), f.Brain(), f.Float32Scales(), f.Offset() == 0, numbersOf[f]}
 }
 
 // next goes to block number block of a row, which is at to, and returns what follows it. Head is
@@ -166,7 +176,12 @@ func (w *writer) next(to []byte, block int) []byte {
 // put writes a lane. A format with minima takes what is made up for a zero as one.
 func (w *writer) put(g *group, zero uint8, lane int) {
 	if w.brain {
-		g.numberE2M1()
+		g.flush()
+	}
+	if w.numbers != nil {
+		for i, q := range g.q {
+			g.q[i] = w.numbers[q]
+		}
 	}
 	w.putNumbers(&g.q, lane)
 	if w.floats {

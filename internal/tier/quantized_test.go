@@ -34,12 +34,12 @@ func referenceWiden(f ukernel.PackedFormat) blockWiden {
 			block := quantized.BlockAt(f, lanes, b, x/ukernel.BlockSteps)
 			for lane := range lanes {
 				d, m := block.Scales(lane)
-				words := block.Words(lane)
+				words := block.Values(lane)
 				for step := range ukernel.BlockSteps {
 					number := float32(words[step%8] >> (step / 8 * 8) & 255)
 					dst[(x+step)*lanes+lane] = scalar.FMA(number, d[step/16], m[step/16])
 					if f.Brain() {
-						dst[(x+step)*lanes+lane] = float32((float32(f.Values()[int(number)]) - 16) * d[step/16])
+						dst[(x+step)*lanes+lane] = float32((number - float32(f.Offset())) * d[step/16])
 					}
 				}
 			}

@@ -38,7 +38,7 @@ func referenceBlocks() (kernels [ukernel.PackedFormats]ukernel.BlockKernels) {
 		if !f.Grouped() {
 			k.Gemm = referenceGemm(f)
 		}
-		if f.Unpacks() {
+		if f.Grouped() {
 			k.Unpack = referenceUnpack(f)
 		}
 	}

@@ -30,17 +30,19 @@ type PackedFormat int
 //	S8, S4      d [lanes]                                 a weight is d·(q-offset)
 //	U4          d, m [lanes]                              d·q + m
 //	E2M1        d [lanes] bfloat16                        d·(value-offset)
+//	IQ4         d [lanes]                                 the same
 //	S6x16       d [lanes], s [lanes][2] int8              (d·s)·(q-offset), s by halves
 //	U4x16, ...  d, m [lanes], s, t [lanes][2] int8        (d·s)·q - m·t
 //	U4x32, ...  d, m [lanes], s, t [lanes] int8           the same, for all steps
 //
-// S6x16, U4x32 and U5x32 are segmented. The numbers of E2M1 stand for values, see Values; its d are
-// powers of two, NaN or 0.
+// S6x16, U4x32 and U5x32 are segmented. The numbers of E2M1 and IQ4 stand for values, see Values;
+// the d of E2M1 are powers of two, NaN or 0.
 const (
 	S8 PackedFormat = iota
 	S4
 	U4
 	E2M1
+	IQ4
 	U4x32
 	U4x16
 	U5x32
@@ -67,6 +69,7 @@ var packedFormats = [PackedFormats]struct {
 	S4:       {"S4", 4, 8, 0, false},
 	U4:       {"U4", 4, 0, 0, false},
 	E2M1:     {"E2M1", 4, 16, 0, false},
+	IQ4:      {"IQ4", 4, 128, 0, false},
 	U4x32:    {"U4x32", 4, 0, 1, true},
 	U4x16:    {"U4x16", 4, 0, 2, false},
 	U5x32:    {"U5x32", 5, 0, 1, true},
@@ -83,8 +86,11 @@ func (f PackedFormat) Bits() int { return packedFormats[f].bits }
 
 // Values are what the numbers of a format stand for, or nil if they stand for themselves.
 func (f PackedFormat) Values() *[16]uint8 {
-	if f == E2M1 {
+	switch f {
+	case E2M1:
 		return &e2m1Values
+	case IQ4:
+		return &iq4Values
 	}
 	return nil
 }
@@ -93,6 +99,9 @@ func (f PackedFormat) Values() *[16]uint8 {
 // same negated, with 0 for -0 (Open Compute Project: "OCP Microscaling Formats (MX) Specification",
 // version 1.0). Panels have no -0.
 var e2m1Values = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+
+// iq4Values are the values of IQ4_NL plus 128: kvalues_iq4nl in ggml-common.h of llama.cpp.
+var iq4Values = [16]uint8{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
 
 // Positions is how many numbers a word has, if it has steps that are Bits apart.
 func (f PackedFormat) Positions() int { return 32 / f.Bits() }
@@ -115,9 +124,6 @@ func (f PackedFormat) Brain() bool { return f == E2M1 }
 
 // Float32Scales tells whether scales are float32, one for each half of the steps.
 func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 || f == S8x16F32 }
-
-// Unpacks tells whether BlockKernels.Unpack takes the format.
-func (f PackedFormat) Unpacks() bool { return f.Grouped() }
 
 // Halves is the number of binary16 or bfloat16 of a lane: the scale, and the minimum.
 func (f PackedFormat) Halves() int {

@@ -87,7 +87,7 @@ type BlockKernels struct {
 	// without gaps.
 	Widen func(dst []float32, b []byte, lanes, k int)
 
-	// Unpack writes the blocks of a format that unpacks in UnpackedRows rows of lanes words each,
+	// Unpack writes the blocks of a grouped format in UnpackedRows rows of lanes words each,
 	// with the products of the scales and integers of both groups of 16 steps:
 	//
 	//	d0, m0        float32: a weight of the first group is d0·q - m0, rounded once

@@ -362,7 +362,7 @@ func quantizeRow(k *Kernel, quick bool) (list []Case) {
 type blockSize struct{ steps, head, block int }
 
 var blockSizes = map[string]blockSize{
-	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "E2M1": {32, 2, 16},
+	"S8": {32, 2, 32}, "S4": {32, 2, 16}, "U4": {32, 4, 16}, "U4x16": {32, 4, 20}, "U5x16": {32, 4, 24}, "E2M1": {32, 2, 16}, "IQ4": {32, 2, 16},
 	"U4x32": {128, 4, 18}, "U5x32": {128, 4, 22}, "S6x16": {128, 2, 26}, "S5x16F32": {32, 0, 28}, "S8x16F32": {32, 0, 40},
 }
 
