@@ -20942,7 +20942,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -22538,7 +22538,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -24362,7 +24362,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -26291,7 +26291,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x10
+	CMPQ    a_Dv+152(FP), $0x80
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -27762,7 +27762,7 @@ TEXT ·skinnyPVRowsAVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x20
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -29377,7 +29377,7 @@ TEXT ·skinnyPVRowsF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -31231,7 +31231,7 @@ TEXT ·skinnyPVRowsBF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -33171,7 +33171,7 @@ TEXT ·skinnyPVRowsInt8AVX2(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $0x80
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX

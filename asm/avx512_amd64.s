@@ -37510,7 +37510,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -38369,7 +38369,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -41058,7 +41058,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -43951,7 +43951,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -46704,7 +46704,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x10
+	CMPQ    a_Dv+152(FP), $0x80
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -48559,7 +48559,7 @@ TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x20
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -51403,7 +51403,7 @@ TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -54509,7 +54509,7 @@ TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -57428,7 +57428,7 @@ TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $0x80
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
