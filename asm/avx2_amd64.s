@@ -23963,7 +23963,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -25559,7 +25559,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -27383,7 +27383,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -29312,7 +29312,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x10
+	CMPQ    a_Dv+152(FP), $0x80
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -30783,7 +30783,7 @@ TEXT ·skinnyPVRowsAVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x20
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -32398,7 +32398,7 @@ TEXT ·skinnyPVRowsF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -34252,7 +34252,7 @@ TEXT ·skinnyPVRowsBF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -36192,7 +36192,7 @@ TEXT ·skinnyPVRowsInt8AVX2(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $0x80
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
@@ -37242,6 +37242,7 @@ group1segment:
 group1short:
 	SUBQ    R12, k_cap+40(FP)
 	SHRQ    $0x03, R12
+	JZ      group1rest
 	PCALIGN $0x40
 
 group1step:
@@ -37268,91 +37269,126 @@ group1ahead0:
 	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
 	VBROADCASTF128 (R10), Y5
 	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
-	VUNPCKLPS      Y2, Y1, Y6
-	VUNPCKHPS      Y2, Y1, Y1
-	VUNPCKLPS      Y5, Y3, Y2
-	VUNPCKHPS      Y5, Y3, Y3
-	VUNPCKLPD      Y2, Y6, Y5
-	VUNPCKHPD      Y2, Y6, Y2
-	VUNPCKLPD      Y3, Y1, Y6
-	VUNPCKHPD      Y3, Y1, Y1
-	VPSLLD         $0x10, Y5, Y3
-	VPADDD         Y3, Y3, Y7
-	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD       Y7, Y8, Y8
-	VPAND          Y8, Y3, Y3
-	VBROADCASTSS   (R11), Y7
-	VFMADD231PS    Y3, Y7, Y0
-	VANDPS         constffff0000AVX2<>+0(SB), Y5, Y5
-	VPADDD         Y5, Y5, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y7
-	VPCMPEQD       Y3, Y7, Y7
-	VPAND          Y7, Y5, Y5
-	VBROADCASTSS   (R11)(SI*1), Y3
-	VFMADD231PS    Y5, Y3, Y4
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y2, Y3
-	VPADDD         Y3, Y3, Y5
-	VPMAXUD        const47000000AVX2<>+0(SB), Y5, Y7
-	VPCMPEQD       Y5, Y7, Y7
-	VPAND          Y7, Y3, Y3
-	VBROADCASTSS   (R11), Y5
-	VFMADD231PS    Y3, Y5, Y0
-	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
-	VPADDD         Y2, Y2, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD       Y3, Y5, Y5
-	VPAND          Y5, Y2, Y2
-	VBROADCASTSS   (R11)(SI*1), Y3
-	VFMADD231PS    Y2, Y3, Y4
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y6, Y2
-	VPADDD         Y2, Y2, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD       Y3, Y5, Y5
-	VPAND          Y5, Y2, Y2
-	VBROADCASTSS   (R11), Y3
-	VFMADD231PS    Y2, Y3, Y0
-	VANDPS         constffff0000AVX2<>+0(SB), Y6, Y6
-	VPADDD         Y6, Y6, Y2
-	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
-	VPCMPEQD       Y2, Y3, Y3
-	VPAND          Y3, Y6, Y6
-	VBROADCASTSS   (R11)(SI*1), Y2
-	VFMADD231PS    Y6, Y2, Y4
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y1, Y2
-	VPADDD         Y2, Y2, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD       Y3, Y5, Y5
-	VPAND          Y5, Y2, Y2
-	VBROADCASTSS   (R11), Y3
-	VFMADD231PS    Y2, Y3, Y0
-	VANDPS         constffff0000AVX2<>+0(SB), Y1, Y1
-	VPADDD         Y1, Y1, Y2
-	VPMAXUD        const47000000AVX2<>+0(SB), Y2, Y3
-	VPCMPEQD       Y2, Y3, Y3
-	VPAND          Y3, Y1, Y1
-	VBROADCASTSS   (R11)(SI*1), Y2
-	VFMADD231PS    Y1, Y2, Y4
-	LEAQ           (R11)(SI*2), R11
-	ADDQ           $0x10, DI
-	ADDQ           $0x10, R8
-	ADDQ           $0x10, R9
-	ADDQ           $0x10, R10
-	DECQ           R12
-	JNZ            group1step
-	VADDPS         Y4, Y0, Y0
-	VADDPS         (SP), Y0, Y0
-	VMOVUPS        Y0, (SP)
+
+group1loaded:
+	VUNPCKLPS    Y2, Y1, Y6
+	VUNPCKHPS    Y2, Y1, Y1
+	VUNPCKLPS    Y5, Y3, Y2
+	VUNPCKHPS    Y5, Y3, Y3
+	VUNPCKLPD    Y2, Y6, Y5
+	VUNPCKHPD    Y2, Y6, Y2
+	VUNPCKLPD    Y3, Y1, Y6
+	VUNPCKHPD    Y3, Y1, Y1
+	VPSLLD       $0x10, Y5, Y3
+	VPADDD       Y3, Y3, Y7
+	VPMAXUD      const47000000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD     Y7, Y8, Y8
+	VPAND        Y8, Y3, Y3
+	VBROADCASTSS (R11), Y7
+	VFMADD231PS  Y3, Y7, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y5, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y7
+	VPCMPEQD     Y3, Y7, Y7
+	VPAND        Y7, Y5, Y5
+	VBROADCASTSS (R11)(SI*1), Y3
+	VFMADD231PS  Y5, Y3, Y4
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y2, Y3
+	VPADDD       Y3, Y3, Y5
+	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y7
+	VPCMPEQD     Y5, Y7, Y7
+	VPAND        Y7, Y3, Y3
+	VBROADCASTSS (R11), Y5
+	VFMADD231PS  Y3, Y5, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VPAND        Y5, Y2, Y2
+	VBROADCASTSS (R11)(SI*1), Y3
+	VFMADD231PS  Y2, Y3, Y4
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y6, Y2
+	VPADDD       Y2, Y2, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VPAND        Y5, Y2, Y2
+	VBROADCASTSS (R11), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y6, Y2
+	VPMAXUD      const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD     Y2, Y3, Y3
+	VPAND        Y3, Y6, Y6
+	VBROADCASTSS (R11)(SI*1), Y2
+	VFMADD231PS  Y6, Y2, Y4
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y1, Y2
+	VPADDD       Y2, Y2, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VPAND        Y5, Y2, Y2
+	VBROADCASTSS (R11), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VANDPS       constffff0000AVX2<>+0(SB), Y1, Y1
+	VPADDD       Y1, Y1, Y2
+	VPMAXUD      const47000000AVX2<>+0(SB), Y2, Y3
+	VPCMPEQD     Y2, Y3, Y3
+	VPAND        Y3, Y1, Y1
+	VBROADCASTSS (R11)(SI*1), Y2
+	VFMADD231PS  Y1, Y2, Y4
+	LEAQ         (R11)(SI*2), R11
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNZ          group1step
+
+group1rest:
 	CMPQ           k_cap+40(FP), $0x00
-	JNE            group1segment
-	MOVQ           n+80(FP), CX
-	SUBQ           s_len+8(FP), CX
-	VMOVAPS        Y0, Y1
-	VMOVAPS        Y0, Y2
-	VMOVAPS        Y0, Y3
-	JMP            store
+	JNE            group1sum
+	MOVQ           d+96(FP), R12
+	ANDQ           $0x07, R12
+	JZ             group1sum
+	MOVQ           $-1, k_cap+40(FP)
+	ADDQ           R12, R12
+	SUBQ           $0x10, R12
+	ADDQ           R12, DI
+	ADDQ           R12, R8
+	ADDQ           R12, R9
+	ADDQ           R12, R10
+	LEAQ           shiftsAVX2<>+0(SB), R13
+	SUBQ           R12, R13
+	VBROADCASTF128 (R13), Y6
+	VBROADCASTF128 (DI), Y1
+	VINSERTF128    $0x01, (DI)(AX*1), Y1, Y1
+	VPSHUFB        Y6, Y1, Y1
+	VBROADCASTF128 (R8), Y2
+	VINSERTF128    $0x01, (R8)(AX*1), Y2, Y2
+	VPSHUFB        Y6, Y2, Y2
+	VBROADCASTF128 (R9), Y3
+	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
+	VPSHUFB        Y6, Y3, Y3
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VPSHUFB        Y6, Y5, Y5
+	MOVQ           $0x00000001, R12
+	JMP            group1loaded
+
+group1sum:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  (SP), Y0, Y0
+	VMOVUPS Y0, (SP)
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group1segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+	JMP     store
 
 	// 2 queries.
 group2:
@@ -37374,6 +37410,7 @@ group2segment:
 group2short:
 	SUBQ    R12, k_cap+40(FP)
 	SHRQ    $0x03, R12
+	JZ      group2rest
 	PCALIGN $0x40
 
 group2step:
@@ -37400,109 +37437,144 @@ group2ahead0:
 	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
 	VBROADCASTF128 (R10), Y7
 	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
-	VUNPCKLPS      Y3, Y2, Y8
-	VUNPCKHPS      Y3, Y2, Y2
-	VUNPCKLPS      Y7, Y6, Y3
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKLPD      Y3, Y8, Y7
-	VUNPCKHPD      Y3, Y8, Y3
-	VUNPCKLPD      Y6, Y2, Y8
-	VUNPCKHPD      Y6, Y2, Y2
-	VPSLLD         $0x10, Y7, Y6
-	VPADDD         Y6, Y6, Y9
-	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD       Y9, Y10, Y10
-	VPAND          Y10, Y6, Y6
-	VBROADCASTSS   (R11), Y9
-	VFMADD231PS    Y6, Y9, Y0
-	VBROADCASTSS   4(R11), Y9
-	VFMADD231PS    Y6, Y9, Y1
-	VANDPS         constffff0000AVX2<>+0(SB), Y7, Y7
-	VPADDD         Y7, Y7, Y6
-	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y9
-	VPCMPEQD       Y6, Y9, Y9
-	VPAND          Y9, Y7, Y7
-	VBROADCASTSS   (R11)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y5
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y3, Y6
-	VPADDD         Y6, Y6, Y7
-	VPMAXUD        const47000000AVX2<>+0(SB), Y7, Y9
-	VPCMPEQD       Y7, Y9, Y9
-	VPAND          Y9, Y6, Y6
-	VBROADCASTSS   (R11), Y7
-	VFMADD231PS    Y6, Y7, Y0
-	VBROADCASTSS   4(R11), Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VANDPS         constffff0000AVX2<>+0(SB), Y3, Y3
-	VPADDD         Y3, Y3, Y6
-	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD       Y6, Y7, Y7
-	VPAND          Y7, Y3, Y3
-	VBROADCASTSS   (R11)(SI*1), Y6
-	VFMADD231PS    Y3, Y6, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y6
-	VFMADD231PS    Y3, Y6, Y5
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y8, Y3
-	VPADDD         Y3, Y3, Y6
-	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD       Y6, Y7, Y7
-	VPAND          Y7, Y3, Y3
-	VBROADCASTSS   (R11), Y6
-	VFMADD231PS    Y3, Y6, Y0
-	VBROADCASTSS   4(R11), Y6
-	VFMADD231PS    Y3, Y6, Y1
-	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
-	VPADDD         Y8, Y8, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
-	VPCMPEQD       Y3, Y6, Y6
-	VPAND          Y6, Y8, Y8
-	VBROADCASTSS   (R11)(SI*1), Y3
-	VFMADD231PS    Y8, Y3, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y3
-	VFMADD231PS    Y8, Y3, Y5
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y2, Y3
-	VPADDD         Y3, Y3, Y6
-	VPMAXUD        const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD       Y6, Y7, Y7
-	VPAND          Y7, Y3, Y3
-	VBROADCASTSS   (R11), Y6
-	VFMADD231PS    Y3, Y6, Y0
-	VBROADCASTSS   4(R11), Y6
-	VFMADD231PS    Y3, Y6, Y1
-	VANDPS         constffff0000AVX2<>+0(SB), Y2, Y2
-	VPADDD         Y2, Y2, Y3
-	VPMAXUD        const47000000AVX2<>+0(SB), Y3, Y6
-	VPCMPEQD       Y3, Y6, Y6
-	VPAND          Y6, Y2, Y2
-	VBROADCASTSS   (R11)(SI*1), Y3
-	VFMADD231PS    Y2, Y3, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y3
-	VFMADD231PS    Y2, Y3, Y5
-	LEAQ           (R11)(SI*2), R11
-	ADDQ           $0x10, DI
-	ADDQ           $0x10, R8
-	ADDQ           $0x10, R9
-	ADDQ           $0x10, R10
-	DECQ           R12
-	JNZ            group2step
-	VADDPS         Y4, Y0, Y0
-	VADDPS         (SP), Y0, Y0
-	VMOVUPS        Y0, (SP)
-	VADDPS         Y5, Y1, Y1
-	VADDPS         32(SP), Y1, Y1
-	VMOVUPS        Y1, 32(SP)
+
+group2loaded:
+	VUNPCKLPS    Y3, Y2, Y8
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPS    Y7, Y6, Y3
+	VUNPCKHPS    Y7, Y6, Y6
+	VUNPCKLPD    Y3, Y8, Y7
+	VUNPCKHPD    Y3, Y8, Y3
+	VUNPCKLPD    Y6, Y2, Y8
+	VUNPCKHPD    Y6, Y2, Y2
+	VPSLLD       $0x10, Y7, Y6
+	VPADDD       Y6, Y6, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y6, Y6
+	VBROADCASTSS (R11), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VBROADCASTSS 4(R11), Y9
+	VFMADD231PS  Y6, Y9, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y7, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y9
+	VPCMPEQD     Y6, Y9, Y9
+	VPAND        Y9, Y7, Y7
+	VBROADCASTSS (R11)(SI*1), Y6
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y6
+	VFMADD231PS  Y7, Y6, Y5
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y3, Y6
+	VPADDD       Y6, Y6, Y7
+	VPMAXUD      const47000000AVX2<>+0(SB), Y7, Y9
+	VPCMPEQD     Y7, Y9, Y9
+	VPAND        Y9, Y6, Y6
+	VBROADCASTSS (R11), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS 4(R11), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y3, Y3
+	VPADDD       Y3, Y3, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y3, Y3
+	VBROADCASTSS (R11)(SI*1), Y6
+	VFMADD231PS  Y3, Y6, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y6
+	VFMADD231PS  Y3, Y6, Y5
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y8, Y3
+	VPADDD       Y3, Y3, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y3, Y3
+	VBROADCASTSS (R11), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VBROADCASTSS 4(R11), Y6
+	VFMADD231PS  Y3, Y6, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y8, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD     Y3, Y6, Y6
+	VPAND        Y6, Y8, Y8
+	VBROADCASTSS (R11)(SI*1), Y3
+	VFMADD231PS  Y8, Y3, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y3
+	VFMADD231PS  Y8, Y3, Y5
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y2, Y3
+	VPADDD       Y3, Y3, Y6
+	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VPAND        Y7, Y3, Y3
+	VBROADCASTSS (R11), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VBROADCASTSS 4(R11), Y6
+	VFMADD231PS  Y3, Y6, Y1
+	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y2, Y3
+	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y6
+	VPCMPEQD     Y3, Y6, Y6
+	VPAND        Y6, Y2, Y2
+	VBROADCASTSS (R11)(SI*1), Y3
+	VFMADD231PS  Y2, Y3, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y3
+	VFMADD231PS  Y2, Y3, Y5
+	LEAQ         (R11)(SI*2), R11
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNZ          group2step
+
+group2rest:
 	CMPQ           k_cap+40(FP), $0x00
-	JNE            group2segment
-	MOVQ           n+80(FP), CX
-	SUBQ           s_len+8(FP), CX
-	VMOVAPS        Y1, Y2
-	VMOVAPS        Y1, Y3
-	JMP            store
+	JNE            group2sum
+	MOVQ           d+96(FP), R12
+	ANDQ           $0x07, R12
+	JZ             group2sum
+	MOVQ           $-1, k_cap+40(FP)
+	ADDQ           R12, R12
+	SUBQ           $0x10, R12
+	ADDQ           R12, DI
+	ADDQ           R12, R8
+	ADDQ           R12, R9
+	ADDQ           R12, R10
+	LEAQ           shiftsAVX2<>+0(SB), R13
+	SUBQ           R12, R13
+	VBROADCASTF128 (R13), Y8
+	VBROADCASTF128 (DI), Y2
+	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
+	VPSHUFB        Y8, Y2, Y2
+	VBROADCASTF128 (R8), Y3
+	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
+	VPSHUFB        Y8, Y3, Y3
+	VBROADCASTF128 (R9), Y6
+	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
+	VPSHUFB        Y8, Y6, Y6
+	VBROADCASTF128 (R10), Y7
+	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VPSHUFB        Y8, Y7, Y7
+	MOVQ           $0x00000001, R12
+	JMP            group2loaded
+
+group2sum:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  (SP), Y0, Y0
+	VMOVUPS Y0, (SP)
+	VADDPS  Y5, Y1, Y1
+	VADDPS  32(SP), Y1, Y1
+	VMOVUPS Y1, 32(SP)
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group2segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	VMOVAPS Y1, Y2
+	VMOVAPS Y1, Y3
+	JMP     store
 
 	// 4 queries.
 group4:
@@ -37532,6 +37604,7 @@ group4segment:
 group4short:
 	SUBQ    R12, k_cap+40(FP)
 	SHRQ    $0x03, R12
+	JZ      group4rest
 	PCALIGN $0x40
 
 group4step:
@@ -37558,147 +37631,182 @@ group4ahead0:
 	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
 	VBROADCASTF128 (R10), Y11
 	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y12
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPS      Y11, Y10, Y9
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y12, Y11
-	VUNPCKHPD      Y9, Y12, Y9
-	VUNPCKLPD      Y10, Y8, Y12
-	VUNPCKHPD      Y10, Y8, Y8
-	VPSLLD         $0x10, Y11, Y10
-	VPADDD         Y10, Y10, Y13
-	VPMAXUD        const47000000AVX2<>+0(SB), Y13, Y14
-	VPCMPEQD       Y13, Y14, Y14
-	VPAND          Y14, Y10, Y10
-	VBROADCASTSS   (R11), Y13
-	VFMADD231PS    Y10, Y13, Y0
-	VBROADCASTSS   4(R11), Y13
-	VFMADD231PS    Y10, Y13, Y1
-	VBROADCASTSS   8(R11), Y13
-	VFMADD231PS    Y10, Y13, Y2
-	VBROADCASTSS   12(R11), Y13
-	VFMADD231PS    Y10, Y13, Y3
-	VANDPS         constffff0000AVX2<>+0(SB), Y11, Y11
-	VPADDD         Y11, Y11, Y10
-	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y13
-	VPCMPEQD       Y10, Y13, Y13
-	VPAND          Y13, Y11, Y11
-	VBROADCASTSS   (R11)(SI*1), Y10
-	VFMADD231PS    Y11, Y10, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y10
-	VFMADD231PS    Y11, Y10, Y5
-	VBROADCASTSS   8(R11)(SI*1), Y10
-	VFMADD231PS    Y11, Y10, Y6
-	VBROADCASTSS   12(R11)(SI*1), Y10
-	VFMADD231PS    Y11, Y10, Y7
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y9, Y10
-	VPADDD         Y10, Y10, Y11
-	VPMAXUD        const47000000AVX2<>+0(SB), Y11, Y13
-	VPCMPEQD       Y11, Y13, Y13
-	VPAND          Y13, Y10, Y10
-	VBROADCASTSS   (R11), Y11
-	VFMADD231PS    Y10, Y11, Y0
-	VBROADCASTSS   4(R11), Y11
-	VFMADD231PS    Y10, Y11, Y1
-	VBROADCASTSS   8(R11), Y11
-	VFMADD231PS    Y10, Y11, Y2
-	VBROADCASTSS   12(R11), Y11
-	VFMADD231PS    Y10, Y11, Y3
-	VANDPS         constffff0000AVX2<>+0(SB), Y9, Y9
-	VPADDD         Y9, Y9, Y10
-	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD       Y10, Y11, Y11
-	VPAND          Y11, Y9, Y9
-	VBROADCASTSS   (R11)(SI*1), Y10
-	VFMADD231PS    Y9, Y10, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y10
-	VFMADD231PS    Y9, Y10, Y5
-	VBROADCASTSS   8(R11)(SI*1), Y10
-	VFMADD231PS    Y9, Y10, Y6
-	VBROADCASTSS   12(R11)(SI*1), Y10
-	VFMADD231PS    Y9, Y10, Y7
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y12, Y9
-	VPADDD         Y9, Y9, Y10
-	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD       Y10, Y11, Y11
-	VPAND          Y11, Y9, Y9
-	VBROADCASTSS   (R11), Y10
-	VFMADD231PS    Y9, Y10, Y0
-	VBROADCASTSS   4(R11), Y10
-	VFMADD231PS    Y9, Y10, Y1
-	VBROADCASTSS   8(R11), Y10
-	VFMADD231PS    Y9, Y10, Y2
-	VBROADCASTSS   12(R11), Y10
-	VFMADD231PS    Y9, Y10, Y3
-	VANDPS         constffff0000AVX2<>+0(SB), Y12, Y12
-	VPADDD         Y12, Y12, Y9
-	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD       Y9, Y10, Y10
-	VPAND          Y10, Y12, Y12
-	VBROADCASTSS   (R11)(SI*1), Y9
-	VFMADD231PS    Y12, Y9, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y9
-	VFMADD231PS    Y12, Y9, Y5
-	VBROADCASTSS   8(R11)(SI*1), Y9
-	VFMADD231PS    Y12, Y9, Y6
-	VBROADCASTSS   12(R11)(SI*1), Y9
-	VFMADD231PS    Y12, Y9, Y7
-	LEAQ           (R11)(SI*2), R11
-	VPSLLD         $0x10, Y8, Y9
-	VPADDD         Y9, Y9, Y10
-	VPMAXUD        const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD       Y10, Y11, Y11
-	VPAND          Y11, Y9, Y9
-	VBROADCASTSS   (R11), Y10
-	VFMADD231PS    Y9, Y10, Y0
-	VBROADCASTSS   4(R11), Y10
-	VFMADD231PS    Y9, Y10, Y1
-	VBROADCASTSS   8(R11), Y10
-	VFMADD231PS    Y9, Y10, Y2
-	VBROADCASTSS   12(R11), Y10
-	VFMADD231PS    Y9, Y10, Y3
-	VANDPS         constffff0000AVX2<>+0(SB), Y8, Y8
-	VPADDD         Y8, Y8, Y9
-	VPMAXUD        const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD       Y9, Y10, Y10
-	VPAND          Y10, Y8, Y8
-	VBROADCASTSS   (R11)(SI*1), Y9
-	VFMADD231PS    Y8, Y9, Y4
-	VBROADCASTSS   4(R11)(SI*1), Y9
-	VFMADD231PS    Y8, Y9, Y5
-	VBROADCASTSS   8(R11)(SI*1), Y9
-	VFMADD231PS    Y8, Y9, Y6
-	VBROADCASTSS   12(R11)(SI*1), Y9
-	VFMADD231PS    Y8, Y9, Y7
-	LEAQ           (R11)(SI*2), R11
-	ADDQ           $0x10, DI
-	ADDQ           $0x10, R8
-	ADDQ           $0x10, R9
-	ADDQ           $0x10, R10
-	DECQ           R12
-	JNZ            group4step
-	VADDPS         Y4, Y0, Y0
-	VADDPS         (SP), Y0, Y0
-	VMOVUPS        Y0, (SP)
-	VADDPS         Y5, Y1, Y1
-	VADDPS         32(SP), Y1, Y1
-	VMOVUPS        Y1, 32(SP)
-	VADDPS         Y6, Y2, Y2
-	VADDPS         64(SP), Y2, Y2
-	VMOVUPS        Y2, 64(SP)
-	VADDPS         Y7, Y3, Y3
-	VADDPS         96(SP), Y3, Y3
-	VMOVUPS        Y3, 96(SP)
+
+group4loaded:
+	VUNPCKLPS    Y9, Y8, Y12
+	VUNPCKHPS    Y9, Y8, Y8
+	VUNPCKLPS    Y11, Y10, Y9
+	VUNPCKHPS    Y11, Y10, Y10
+	VUNPCKLPD    Y9, Y12, Y11
+	VUNPCKHPD    Y9, Y12, Y9
+	VUNPCKLPD    Y10, Y8, Y12
+	VUNPCKHPD    Y10, Y8, Y8
+	VPSLLD       $0x10, Y11, Y10
+	VPADDD       Y10, Y10, Y13
+	VPMAXUD      const47000000AVX2<>+0(SB), Y13, Y14
+	VPCMPEQD     Y13, Y14, Y14
+	VPAND        Y14, Y10, Y10
+	VBROADCASTSS (R11), Y13
+	VFMADD231PS  Y10, Y13, Y0
+	VBROADCASTSS 4(R11), Y13
+	VFMADD231PS  Y10, Y13, Y1
+	VBROADCASTSS 8(R11), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VBROADCASTSS 12(R11), Y13
+	VFMADD231PS  Y10, Y13, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y11, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y13
+	VPCMPEQD     Y10, Y13, Y13
+	VPAND        Y13, Y11, Y11
+	VBROADCASTSS (R11)(SI*1), Y10
+	VFMADD231PS  Y11, Y10, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y10
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 8(R11)(SI*1), Y10
+	VFMADD231PS  Y11, Y10, Y6
+	VBROADCASTSS 12(R11)(SI*1), Y10
+	VFMADD231PS  Y11, Y10, Y7
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y9, Y10
+	VPADDD       Y10, Y10, Y11
+	VPMAXUD      const47000000AVX2<>+0(SB), Y11, Y13
+	VPCMPEQD     Y11, Y13, Y13
+	VPAND        Y13, Y10, Y10
+	VBROADCASTSS (R11), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS 4(R11), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS 8(R11), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS 12(R11), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R11)(SI*1), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 8(R11)(SI*1), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 12(R11)(SI*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y12, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 4(R11), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 8(R11), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 12(R11), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y12, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y12, Y12
+	VBROADCASTSS (R11)(SI*1), Y9
+	VFMADD231PS  Y12, Y9, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y9
+	VFMADD231PS  Y12, Y9, Y5
+	VBROADCASTSS 8(R11)(SI*1), Y9
+	VFMADD231PS  Y12, Y9, Y6
+	VBROADCASTSS 12(R11)(SI*1), Y9
+	VFMADD231PS  Y12, Y9, Y7
+	LEAQ         (R11)(SI*2), R11
+	VPSLLD       $0x10, Y8, Y9
+	VPADDD       Y9, Y9, Y10
+	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD     Y10, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 4(R11), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 8(R11), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 12(R11), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VPAND        Y10, Y8, Y8
+	VBROADCASTSS (R11)(SI*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 4(R11)(SI*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS 8(R11)(SI*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 12(R11)(SI*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	LEAQ         (R11)(SI*2), R11
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNZ          group4step
+
+group4rest:
 	CMPQ           k_cap+40(FP), $0x00
-	JNE            group4segment
-	MOVQ           n+80(FP), CX
-	SUBQ           s_len+8(FP), CX
-	CMPQ           CX, $0x03
-	JG             group4has3
-	VMOVAPS        Y2, Y3
+	JNE            group4sum
+	MOVQ           d+96(FP), R12
+	ANDQ           $0x07, R12
+	JZ             group4sum
+	MOVQ           $-1, k_cap+40(FP)
+	ADDQ           R12, R12
+	SUBQ           $0x10, R12
+	ADDQ           R12, DI
+	ADDQ           R12, R8
+	ADDQ           R12, R9
+	ADDQ           R12, R10
+	LEAQ           shiftsAVX2<>+0(SB), R13
+	SUBQ           R12, R13
+	VBROADCASTF128 (R13), Y12
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VPSHUFB        Y12, Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VPSHUFB        Y12, Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VPSHUFB        Y12, Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VPSHUFB        Y12, Y11, Y11
+	MOVQ           $0x00000001, R12
+	JMP            group4loaded
+
+group4sum:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  (SP), Y0, Y0
+	VMOVUPS Y0, (SP)
+	VADDPS  Y5, Y1, Y1
+	VADDPS  32(SP), Y1, Y1
+	VMOVUPS Y1, 32(SP)
+	VADDPS  Y6, Y2, Y2
+	VADDPS  64(SP), Y2, Y2
+	VMOVUPS Y2, 64(SP)
+	VADDPS  Y7, Y3, Y3
+	VADDPS  96(SP), Y3, Y3
+	VMOVUPS Y3, 96(SP)
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group4segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	CMPQ    CX, $0x03
+	JG      group4has3
+	VMOVAPS Y2, Y3
 
 group4has3:
 store:
@@ -37780,6 +37888,9 @@ done:
 
 DATA const47000000AVX2<>+0(SB)/32, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
 GLOBL const47000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA shiftsAVX2<>+0(SB)/32, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+GLOBL shiftsAVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+

@@ -38185,7 +38185,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -39044,7 +39044,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x20
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -41733,7 +41733,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -44626,7 +44626,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x10
+	CMPQ    dv+112(FP), $0x40
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -47379,7 +47379,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x10
+	CMPQ    a_Dv+152(FP), $0x80
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -49234,7 +49234,7 @@ TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x20
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -52078,7 +52078,7 @@ TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -55184,7 +55184,7 @@ TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $0x40
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -58103,7 +58103,7 @@ TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $0x80
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
@@ -59073,7 +59073,7 @@ done:
 	RET
 
 // func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
@@ -59165,6 +59165,7 @@ group1segment:
 group1short:
 	SUBQ    R13, k_cap+40(FP)
 	SHRQ    $0x03, R13
+	JZ      group1rest
 	PCALIGN $0x40
 
 group1step:
@@ -59190,22 +59191,24 @@ group1ahead0:
 	MOVQ       next_len+144(FP), BX
 
 group1ahead1:
-	VMOVUPS          (DI), X3
-	VINSERTF32X4     $0x01, (DI)(AX*1), Z3, Z3
-	VINSERTF32X4     $0x02, (DI)(AX*2), Z3, Z3
-	VINSERTF32X4     $0x03, (DI)(R11*1), Z3, Z3
-	VMOVUPS          (R8), X4
-	VINSERTF32X4     $0x01, (R8)(AX*1), Z4, Z4
-	VINSERTF32X4     $0x02, (R8)(AX*2), Z4, Z4
-	VINSERTF32X4     $0x03, (R8)(R11*1), Z4, Z4
-	VMOVUPS          (R9), X5
-	VINSERTF32X4     $0x01, (R9)(AX*1), Z5, Z5
-	VINSERTF32X4     $0x02, (R9)(AX*2), Z5, Z5
-	VINSERTF32X4     $0x03, (R9)(R11*1), Z5, Z5
-	VMOVUPS          (R10), X6
-	VINSERTF32X4     $0x01, (R10)(AX*1), Z6, Z6
-	VINSERTF32X4     $0x02, (R10)(AX*2), Z6, Z6
-	VINSERTF32X4     $0x03, (R10)(R11*1), Z6, Z6
+	VMOVUPS      (DI), X3
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8), X4
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z4, Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z6, Z6
+
+group1loaded:
 	VUNPCKLPS        Z4, Z3, Z7
 	VUNPCKHPS        Z4, Z3, Z3
 	VUNPCKLPS        Z6, Z5, Z4
@@ -59264,16 +59267,57 @@ group1ahead1:
 	ADDQ             $0x10, R10
 	DECQ             R13
 	JNZ              group1step
-	VADDPS           Z10, Z2, Z2
-	VADDPS           Z2, Z18, Z18
-	CMPQ             k_cap+40(FP), $0x00
-	JNE              group1segment
-	MOVQ             n+80(FP), CX
-	SUBQ             s_len+8(FP), CX
-	VMOVAPS          Z18, Z19
-	VMOVAPS          Z18, Z20
-	VMOVAPS          Z18, Z21
-	JMP              store
+
+group1rest:
+	CMPQ            k_cap+40(FP), $0x00
+	JNE             group1sum
+	MOVQ            d+96(FP), R13
+	ANDQ            $0x07, R13
+	JZ              group1sum
+	MOVQ            $-1, k_cap+40(FP)
+	ADDQ            R13, R13
+	SUBQ            $0x10, R13
+	ADDQ            R13, DI
+	ADDQ            R13, R8
+	ADDQ            R13, R9
+	ADDQ            R13, R10
+	LEAQ            shiftsAVX512<>+0(SB), R14
+	SUBQ            R13, R14
+	VBROADCASTF32X4 (R14), Z7
+	VMOVUPS         (DI), X3
+	VINSERTF32X4    $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4    $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4    $0x03, (DI)(R11*1), Z3, Z3
+	VPSHUFB         Z7, Z3, Z3
+	VMOVUPS         (R8), X4
+	VINSERTF32X4    $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4    $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4    $0x03, (R8)(R11*1), Z4, Z4
+	VPSHUFB         Z7, Z4, Z4
+	VMOVUPS         (R9), X5
+	VINSERTF32X4    $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4    $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4    $0x03, (R9)(R11*1), Z5, Z5
+	VPSHUFB         Z7, Z5, Z5
+	VMOVUPS         (R10), X6
+	VINSERTF32X4    $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4    $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4    $0x03, (R10)(R11*1), Z6, Z6
+	VPSHUFB         Z7, Z6, Z6
+	MOVQ            $0x00000001, R13
+	JMP             group1loaded
+
+group1sum:
+	VADDPS  Z10, Z2, Z2
+	VADDPS  Z2, Z18, Z18
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group1segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	VMOVAPS Z18, Z19
+	VMOVAPS Z18, Z20
+	VMOVAPS Z18, Z21
+	JMP     store
 
 	// 2 queries.
 group2:
@@ -59293,6 +59337,7 @@ group2segment:
 group2short:
 	SUBQ    R13, k_cap+40(FP)
 	SHRQ    $0x03, R13
+	JZ      group2rest
 	PCALIGN $0x40
 
 group2step:
@@ -59318,22 +59363,24 @@ group2ahead0:
 	MOVQ       next_len+144(FP), BX
 
 group2ahead1:
-	VMOVUPS          (DI), X4
-	VINSERTF32X4     $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4     $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4     $0x03, (DI)(R11*1), Z4, Z4
-	VMOVUPS          (R8), X5
-	VINSERTF32X4     $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4     $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4     $0x03, (R8)(R11*1), Z5, Z5
-	VMOVUPS          (R9), X6
-	VINSERTF32X4     $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4     $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4     $0x03, (R9)(R11*1), Z6, Z6
-	VMOVUPS          (R10), X7
-	VINSERTF32X4     $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4     $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4     $0x03, (R10)(R11*1), Z7, Z7
+	VMOVUPS      (DI), X4
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8), X5
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS      (R9), X6
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS      (R10), X7
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
+
+group2loaded:
 	VUNPCKLPS        Z5, Z4, Z8
 	VUNPCKHPS        Z5, Z4, Z4
 	VUNPCKLPS        Z7, Z6, Z5
@@ -59400,17 +59447,58 @@ group2ahead1:
 	ADDQ             $0x10, R10
 	DECQ             R13
 	JNZ              group2step
-	VADDPS           Z10, Z2, Z2
-	VADDPS           Z2, Z18, Z18
-	VADDPS           Z11, Z3, Z3
-	VADDPS           Z3, Z19, Z19
-	CMPQ             k_cap+40(FP), $0x00
-	JNE              group2segment
-	MOVQ             n+80(FP), CX
-	SUBQ             s_len+8(FP), CX
-	VMOVAPS          Z19, Z20
-	VMOVAPS          Z19, Z21
-	JMP              store
+
+group2rest:
+	CMPQ            k_cap+40(FP), $0x00
+	JNE             group2sum
+	MOVQ            d+96(FP), R13
+	ANDQ            $0x07, R13
+	JZ              group2sum
+	MOVQ            $-1, k_cap+40(FP)
+	ADDQ            R13, R13
+	SUBQ            $0x10, R13
+	ADDQ            R13, DI
+	ADDQ            R13, R8
+	ADDQ            R13, R9
+	ADDQ            R13, R10
+	LEAQ            shiftsAVX512<>+0(SB), R14
+	SUBQ            R13, R14
+	VBROADCASTF32X4 (R14), Z8
+	VMOVUPS         (DI), X4
+	VINSERTF32X4    $0x01, (DI)(AX*1), Z4, Z4
+	VINSERTF32X4    $0x02, (DI)(AX*2), Z4, Z4
+	VINSERTF32X4    $0x03, (DI)(R11*1), Z4, Z4
+	VPSHUFB         Z8, Z4, Z4
+	VMOVUPS         (R8), X5
+	VINSERTF32X4    $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4    $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4    $0x03, (R8)(R11*1), Z5, Z5
+	VPSHUFB         Z8, Z5, Z5
+	VMOVUPS         (R9), X6
+	VINSERTF32X4    $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4    $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4    $0x03, (R9)(R11*1), Z6, Z6
+	VPSHUFB         Z8, Z6, Z6
+	VMOVUPS         (R10), X7
+	VINSERTF32X4    $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4    $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4    $0x03, (R10)(R11*1), Z7, Z7
+	VPSHUFB         Z8, Z7, Z7
+	MOVQ            $0x00000001, R13
+	JMP             group2loaded
+
+group2sum:
+	VADDPS  Z10, Z2, Z2
+	VADDPS  Z2, Z18, Z18
+	VADDPS  Z11, Z3, Z3
+	VADDPS  Z3, Z19, Z19
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group2segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	VMOVAPS Z19, Z20
+	VMOVAPS Z19, Z21
+	JMP     store
 
 	// 4 queries.
 group4:
@@ -59436,6 +59524,7 @@ group4segment:
 group4short:
 	SUBQ    R13, k_cap+40(FP)
 	SHRQ    $0x03, R13
+	JZ      group4rest
 	PCALIGN $0x40
 
 group4step:
@@ -59461,22 +59550,24 @@ group4ahead0:
 	MOVQ       next_len+144(FP), BX
 
 group4ahead1:
-	VMOVUPS          (DI), X6
-	VINSERTF32X4     $0x01, (DI)(AX*1), Z6, Z6
-	VINSERTF32X4     $0x02, (DI)(AX*2), Z6, Z6
-	VINSERTF32X4     $0x03, (DI)(R11*1), Z6, Z6
-	VMOVUPS          (R8), X7
-	VINSERTF32X4     $0x01, (R8)(AX*1), Z7, Z7
-	VINSERTF32X4     $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTF32X4     $0x03, (R8)(R11*1), Z7, Z7
-	VMOVUPS          (R9), X8
-	VINSERTF32X4     $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4     $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4     $0x03, (R9)(R11*1), Z8, Z8
-	VMOVUPS          (R10), X9
-	VINSERTF32X4     $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4     $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4     $0x03, (R10)(R11*1), Z9, Z9
+	VMOVUPS      (DI), X6
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
+
+group4loaded:
 	VUNPCKLPS        Z7, Z6, Z14
 	VUNPCKHPS        Z7, Z6, Z6
 	VUNPCKLPS        Z9, Z8, Z7
@@ -59559,21 +59650,62 @@ group4ahead1:
 	ADDQ             $0x10, R10
 	DECQ             R13
 	JNZ              group4step
-	VADDPS           Z10, Z2, Z2
-	VADDPS           Z2, Z18, Z18
-	VADDPS           Z11, Z3, Z3
-	VADDPS           Z3, Z19, Z19
-	VADDPS           Z12, Z4, Z4
-	VADDPS           Z4, Z20, Z20
-	VADDPS           Z13, Z5, Z5
-	VADDPS           Z5, Z21, Z21
-	CMPQ             k_cap+40(FP), $0x00
-	JNE              group4segment
-	MOVQ             n+80(FP), CX
-	SUBQ             s_len+8(FP), CX
-	CMPQ             CX, $0x03
-	JG               group4has3
-	VMOVAPS          Z20, Z21
+
+group4rest:
+	CMPQ            k_cap+40(FP), $0x00
+	JNE             group4sum
+	MOVQ            d+96(FP), R13
+	ANDQ            $0x07, R13
+	JZ              group4sum
+	MOVQ            $-1, k_cap+40(FP)
+	ADDQ            R13, R13
+	SUBQ            $0x10, R13
+	ADDQ            R13, DI
+	ADDQ            R13, R8
+	ADDQ            R13, R9
+	ADDQ            R13, R10
+	LEAQ            shiftsAVX512<>+0(SB), R14
+	SUBQ            R13, R14
+	VBROADCASTF32X4 (R14), Z14
+	VMOVUPS         (DI), X6
+	VINSERTF32X4    $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4    $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4    $0x03, (DI)(R11*1), Z6, Z6
+	VPSHUFB         Z14, Z6, Z6
+	VMOVUPS         (R8), X7
+	VINSERTF32X4    $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4    $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4    $0x03, (R8)(R11*1), Z7, Z7
+	VPSHUFB         Z14, Z7, Z7
+	VMOVUPS         (R9), X8
+	VINSERTF32X4    $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4    $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4    $0x03, (R9)(R11*1), Z8, Z8
+	VPSHUFB         Z14, Z8, Z8
+	VMOVUPS         (R10), X9
+	VINSERTF32X4    $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4    $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4    $0x03, (R10)(R11*1), Z9, Z9
+	VPSHUFB         Z14, Z9, Z9
+	MOVQ            $0x00000001, R13
+	JMP             group4loaded
+
+group4sum:
+	VADDPS  Z10, Z2, Z2
+	VADDPS  Z2, Z18, Z18
+	VADDPS  Z11, Z3, Z3
+	VADDPS  Z3, Z19, Z19
+	VADDPS  Z12, Z4, Z4
+	VADDPS  Z4, Z20, Z20
+	VADDPS  Z13, Z5, Z5
+	VADDPS  Z5, Z21, Z21
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group4segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	CMPQ    CX, $0x03
+	JG      group4has3
+	VMOVAPS Z20, Z21
 
 group4has3:
 	JMP store
@@ -59614,6 +59746,7 @@ group8segment:
 group8short:
 	SUBQ    R13, k_cap+40(FP)
 	SHRQ    $0x03, R13
+	JZ      group8rest
 	PCALIGN $0x40
 
 group8step:
@@ -59639,22 +59772,24 @@ group8ahead0:
 	MOVQ       next_len+144(FP), BX
 
 group8ahead1:
-	VMOVUPS          (DI), X26
-	VINSERTF32X4     $0x01, (DI)(AX*1), Z26, Z26
-	VINSERTF32X4     $0x02, (DI)(AX*2), Z26, Z26
-	VINSERTF32X4     $0x03, (DI)(R11*1), Z26, Z26
-	VMOVUPS          (R8), X27
-	VINSERTF32X4     $0x01, (R8)(AX*1), Z27, Z27
-	VINSERTF32X4     $0x02, (R8)(AX*2), Z27, Z27
-	VINSERTF32X4     $0x03, (R8)(R11*1), Z27, Z27
-	VMOVUPS          (R9), X28
-	VINSERTF32X4     $0x01, (R9)(AX*1), Z28, Z28
-	VINSERTF32X4     $0x02, (R9)(AX*2), Z28, Z28
-	VINSERTF32X4     $0x03, (R9)(R11*1), Z28, Z28
-	VMOVUPS          (R10), X29
-	VINSERTF32X4     $0x01, (R10)(AX*1), Z29, Z29
-	VINSERTF32X4     $0x02, (R10)(AX*2), Z29, Z29
-	VINSERTF32X4     $0x03, (R10)(R11*1), Z29, Z29
+	VMOVUPS      (DI), X26
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z26, Z26
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z26, Z26
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z26, Z26
+	VMOVUPS      (R8), X27
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z27, Z27
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z27, Z27
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z27, Z27
+	VMOVUPS      (R9), X28
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z28, Z28
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z28, Z28
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z28, Z28
+	VMOVUPS      (R10), X29
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z29, Z29
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z29, Z29
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z29, Z29
+
+group8loaded:
 	VUNPCKLPS        Z27, Z26, Z30
 	VUNPCKHPS        Z27, Z26, Z26
 	VUNPCKLPS        Z29, Z28, Z27
@@ -59769,29 +59904,70 @@ group8ahead1:
 	ADDQ             $0x10, R10
 	DECQ             R13
 	JNZ              group8step
-	VADDPS           Z10, Z2, Z2
-	VADDPS           Z2, Z18, Z18
-	VADDPS           Z11, Z3, Z3
-	VADDPS           Z3, Z19, Z19
-	VADDPS           Z12, Z4, Z4
-	VADDPS           Z4, Z20, Z20
-	VADDPS           Z13, Z5, Z5
-	VADDPS           Z5, Z21, Z21
-	VADDPS           Z14, Z6, Z6
-	VADDPS           Z6, Z22, Z22
-	VADDPS           Z15, Z7, Z7
-	VADDPS           Z7, Z23, Z23
-	VADDPS           Z16, Z8, Z8
-	VADDPS           Z8, Z24, Z24
-	VADDPS           Z17, Z9, Z9
-	VADDPS           Z9, Z25, Z25
-	CMPQ             k_cap+40(FP), $0x00
-	JNE              group8segment
-	MOVQ             n+80(FP), CX
-	SUBQ             s_len+8(FP), CX
-	CMPQ             CX, $0x05
-	JG               group8has5
-	VMOVAPS          Z22, Z23
+
+group8rest:
+	CMPQ            k_cap+40(FP), $0x00
+	JNE             group8sum
+	MOVQ            d+96(FP), R13
+	ANDQ            $0x07, R13
+	JZ              group8sum
+	MOVQ            $-1, k_cap+40(FP)
+	ADDQ            R13, R13
+	SUBQ            $0x10, R13
+	ADDQ            R13, DI
+	ADDQ            R13, R8
+	ADDQ            R13, R9
+	ADDQ            R13, R10
+	LEAQ            shiftsAVX512<>+0(SB), R14
+	SUBQ            R13, R14
+	VBROADCASTF32X4 (R14), Z30
+	VMOVUPS         (DI), X26
+	VINSERTF32X4    $0x01, (DI)(AX*1), Z26, Z26
+	VINSERTF32X4    $0x02, (DI)(AX*2), Z26, Z26
+	VINSERTF32X4    $0x03, (DI)(R11*1), Z26, Z26
+	VPSHUFB         Z30, Z26, Z26
+	VMOVUPS         (R8), X27
+	VINSERTF32X4    $0x01, (R8)(AX*1), Z27, Z27
+	VINSERTF32X4    $0x02, (R8)(AX*2), Z27, Z27
+	VINSERTF32X4    $0x03, (R8)(R11*1), Z27, Z27
+	VPSHUFB         Z30, Z27, Z27
+	VMOVUPS         (R9), X28
+	VINSERTF32X4    $0x01, (R9)(AX*1), Z28, Z28
+	VINSERTF32X4    $0x02, (R9)(AX*2), Z28, Z28
+	VINSERTF32X4    $0x03, (R9)(R11*1), Z28, Z28
+	VPSHUFB         Z30, Z28, Z28
+	VMOVUPS         (R10), X29
+	VINSERTF32X4    $0x01, (R10)(AX*1), Z29, Z29
+	VINSERTF32X4    $0x02, (R10)(AX*2), Z29, Z29
+	VINSERTF32X4    $0x03, (R10)(R11*1), Z29, Z29
+	VPSHUFB         Z30, Z29, Z29
+	MOVQ            $0x00000001, R13
+	JMP             group8loaded
+
+group8sum:
+	VADDPS  Z10, Z2, Z2
+	VADDPS  Z2, Z18, Z18
+	VADDPS  Z11, Z3, Z3
+	VADDPS  Z3, Z19, Z19
+	VADDPS  Z12, Z4, Z4
+	VADDPS  Z4, Z20, Z20
+	VADDPS  Z13, Z5, Z5
+	VADDPS  Z5, Z21, Z21
+	VADDPS  Z14, Z6, Z6
+	VADDPS  Z6, Z22, Z22
+	VADDPS  Z15, Z7, Z7
+	VADDPS  Z7, Z23, Z23
+	VADDPS  Z16, Z8, Z8
+	VADDPS  Z8, Z24, Z24
+	VADDPS  Z17, Z9, Z9
+	VADDPS  Z9, Z25, Z25
+	CMPQ    k_cap+40(FP), $0x00
+	JG      group8segment
+	MOVQ    n+80(FP), CX
+	SUBQ    s_len+8(FP), CX
+	CMPQ    CX, $0x05
+	JG      group8has5
+	VMOVAPS Z22, Z23
 
 group8has5:
 	CMPQ    CX, $0x06
@@ -59888,7 +60064,7 @@ store:
 	VMOVUPS       X3, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	CMPQ          k_cap+40(FP), $0x00
-	JE            next
+	JLE           next
 	MOVQ          $0x00000000, k_cap+40(FP)
 	VMOVAPS       Z22, Z18
 	VMOVAPS       Z23, Z19
@@ -59926,6 +60102,9 @@ done:
 
 DATA const47000000AVX512<>+0(SB)/64, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
 GLOBL const47000000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA shiftsAVX512<>+0(SB)/64, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+GLOBL shiftsAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+

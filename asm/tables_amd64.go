@@ -186,7 +186,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsBF16: skinnyPVRowsBF16AVX512,
 		QKRowsInt8: skinnyQKRowsInt8AVX512,
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
-		QKEvenOdd:  skinnyQKEvenOddAVX512,
 		PVEvenOdd:  skinnyPVEvenOddAVX512,
 		Softmax:    skinnySoftmaxAVX512,
 		Unpack:     skinnyUnpackAVX512,
@@ -213,6 +212,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		QKF16:      skinnyQKF16AVX512,
 		QKRowsF16:  skinnyQKRowsF16AVX512,
+		QKEvenOdd:  skinnyQKEvenOddAVX512,
 		HalvesE5M2: skinnyHalvesE5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{

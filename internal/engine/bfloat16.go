@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/engine/kvrows"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -56,11 +59,17 @@ func (t *tile) valueKeys() int {
 func packBFloat16(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
 	t.PackRows(t.q, data, off, t.job.d(), 1)
-	all := t.q[:kvrows.WholeColumns(&t.job.Call.K)*t.Lanes]
-	q := all[:t.job.d()*t.Lanes]
+	d := t.job.d()
+	all := t.q[:ints.RoundUp(d, ukernel.SkinnyColumns)*t.Lanes]
+	q, rest := all[:d*t.Lanes], all[d*t.Lanes:]
 	rows.RoundBF16(t.job.tier, q, q)
-	clear(all[len(q):])
+	for i := range rest {
+		rest[i] = minusZero
+	}
 }
+
+// minusZero times +0 is -0, which changes no sum.
+var minusZero = math.Float32frombits(1 << 31)
 
 func bfloat16Scores(t *tile, part mask.Span, top []float32) {
 	t.scaledScores(part, top, bfloat16Keys(t.Lanes), func(s []float32, at, n int) {
@@ -128,9 +137,9 @@ func (t *tile) roundDropped() {
 // copies.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
-	w, d, top := t.Lanes, kvrows.WholeColumns(&t.job.Call.K), t.orIgnored(top)
+	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		k, stride, got, next, far := t.keys().WholeHalves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		if n = got; n < ukernel.SkinnyKeys {
 			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
 			continue

@@ -77,10 +77,10 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, WholeHalves: j.plan.shape.wholeHalves, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
 	need.SmallPages = j.plan.shape.kSmall
 	s.keys.Fit(m, &j.Call.K, need)
-	need.Gather, need.Columns, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.vSmall
+	need.Gather, need.Columns, need.WholeHalves, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.wholeHalves, j.plan.shape.vSmall
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)

@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -193,18 +192,10 @@ func takesColumns(x *view.Tensor) bool {
 // all rows of a copy.
 const maxContinued = 256
 
-// leastContinued is the least columns of rows that are copied for WholeHalves: copies of shorter
-// ones take longer than the kernels for many rows. Where a kernel copies them, these are
-// fewer.
-const leastContinued, leastByKernel = 24, 9
-
-// takesHalves tells whether kernels for products in bfloat16 and few rows take rows of x.
-func takesHalves(t *tier.Tier, x *view.Tensor) bool {
-	d, least := x.Dim(3), leastContinued
-	if rows.HasFactors(t) {
-		least = leastByKernel
-	}
-	return d == kvrows.WholeColumns(x) || least <= d && d <= maxContinued
+// takesHalves tells whether kernels for products in bfloat16 and few rows take rows of x as values.
+func takesHalves(x *view.Tensor) bool {
+	d := x.Dim(3)
+	return d == kvrows.WholeColumns(x) || ukernel.SkinnyColumns <= d && d <= maxContinued
 }
 
 func noScores(*tile, []float32, int, int, []float32) int       { return 0 }

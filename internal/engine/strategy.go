@@ -219,7 +219,7 @@ func (j *Job) fitsCodes() bool {
 func (j *Job) fitsHalves() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
 	return kernels.QKEvenOdd != nil && kernels.PVEvenOdd != nil && k.DType() == view.BFloat16 && v.DType() == view.BFloat16 &&
-		takesHalves(j.tier, k) && takesHalves(j.tier, v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
+		j.d() >= ukernel.SkinnyColumns && takesHalves(v) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
 // hasCodes tells whether x has integers in groups of columns that such kernels take, of which half

@@ -212,9 +212,9 @@ func (c narrowQKCase) String() string {
 
 // narrowColumns lists the numbers of columns of keys and values: all remainders, where kernels take
 // them.
-func narrowColumns(t element) (list []int) {
+func narrowColumns(step int) (list []int) {
 	for _, d := range []int{16, 32, 48, 64, 80, 128, 17, 23, 25, 30, 34, 42, 51, 60, 63, 69, 75, 92, 107, 125, 129, 142} {
-		if t != factors && d%NarrowStep == 0 || d%ukernel.SkinnyGroup == 0 {
+		if d%step == 0 {
 			list = append(list, d)
 		}
 	}
@@ -223,8 +223,12 @@ func narrowColumns(t element) (list []int) {
 
 func narrowQKCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
+		columns := narrowColumns(NarrowStep)
+		if t == factors {
+			columns = append(narrowColumns(1), 8, 9, 10, 11, 12, 13, 14, 15)
+		}
 		for _, n := range skinnyRowCounts(w) {
-			for _, d := range narrowColumns(t) {
+			for _, d := range columns {
 				for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
 					i := len(list)
 					list = append(list, narrowQKCase{t, n, m, d, i % 2 * 3, groupsOf(t, d, i), testutil.KindOf(i)})
@@ -238,8 +242,17 @@ func narrowQKCases(t element) func(w int) []kernelCase {
 func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	ldk, lsc := c.d+c.gap, c.m+c.gap
 	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, ints.CeilDiv(c.d, c.group), c.m, lsc)
-	q := a.Matrix("q", c.d, w, w, testutil.NaN) // NaN stays in the idle lanes
+	rows := c.d
+	if c.typ == factors {
+		rows = ints.RoundUp(c.d, ukernel.SkinnyColumns)
+	}
+	q := a.Matrix("q", rows, w, w, testutil.NaN) // NaN stays in the idle lanes
 	c.values.Fill(r, q, c.d, c.n, w)
+	for i := c.d * w; i < len(q); i++ {
+		if i%w < c.n {
+			q[i] = math.Float32frombits(1 << 31)
+		}
+	}
 	s := a.Matrix("s", c.m, w, w, testutil.NaN)
 	top := a.Vector("max", w, 0)
 	maxima(r, top, c.values)
@@ -270,8 +283,12 @@ func (c narrowPVCase) String() string {
 
 func narrowPVCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
+		columns := narrowColumns(NarrowStep)
+		if t == factors {
+			columns = narrowColumns(ukernel.SkinnyGroup)
+		}
 		for _, n := range skinnyRowCounts(w) {
-			for _, dv := range narrowColumns(t) {
+			for _, dv := range columns {
 				for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 70} {
 					if m == 0 && t == factors {
 						continue

@@ -67,11 +67,11 @@ type SkinnyKernels struct {
 	HalvesE4M3, HalvesE5M2 func(dst []uint16, ldd int, src []byte, lds, n, d int)
 
 	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those
-	// below 2^-56 in magnitude count as +0. d and dv are multiples of SkinnyGroup. Where a tier has
-	// none, few rows take the kernels of tiles.
+	// below 2^-56 in magnitude count as +0. dv is a multiple of SkinnyGroup. Where a tier has none,
+	// few rows take the kernels of tiles.
 	//
 	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded,
-	// before max. The lanes of q up to a multiple of 8 may be read. Those from n up to a multiple
+	// before max. q has rows of -0 after row d-1 up to a multiple of SkinnyColumns. The lanes of q up to a multiple of 8 may be read. Those from n up to a multiple
 	// of 4 repeat lane n-1; those after them stay, and so do their maxima.
 	QKEvenOdd func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int)
 

@@ -13,6 +13,7 @@ import (
 // QKEvenOdd is SkinnyQK for products in bfloat16. The keys in the lanes are as many as a vector
 // has, and a word of 32 bits has a column of an even chain and a column of an odd chain, whose
 // small numbers become +0. A segment is 4 steps of 4 words: then both chains are added to the sum.
+// After columns that are less than a step, keys have +0 and queries -0, whose products add nothing.
 //
 //	k[0..15][x..] ──► t0 t1 t2 t3     even[query] += t·2^16 · q̂[x][query]
 //	                                  odd[query] += t & ffff0000 · q̂[x+1][query]
@@ -183,11 +184,13 @@ func (f *evenOddQK) group(n int) {
 	g.Label(name + "short")
 	g.SUBQ(f.steps, f.columns)
 	g.SHRQ(operand.Imm(3), f.steps)
+	g.JZ(operand.LabelRef(name + "rest"))
 	g.AlignLoop()
 	g.Label(name + "step")
-	f.step(n, name)
-	g.DECQ(f.steps)
-	g.JNZ(operand.LabelRef(name + "step"))
+	rows := f.step(n, name)
+	g.Label(name + "rest")
+	f.rest(rows, name)
+	g.Label(name + "sum")
 	for i := range n {
 		g.VADDPS(f.odd[i], f.even[i], f.even[i])
 		if g.EVEX() {
@@ -198,7 +201,7 @@ func (f *evenOddQK) group(n int) {
 		}
 	}
 	g.CMPQ(f.columns, operand.Imm(0))
-	g.JNE(operand.LabelRef(name + "segment"))
+	g.JG(operand.LabelRef(name + "segment"))
 	sums := f.scores()
 	f.repeat(sums[:n], name)
 	for i := n; i < 4; i++ {
@@ -234,14 +237,17 @@ func (f *evenOddQK) repeat(sums []reg.VecVirtual, name string) {
 
 func (f *evenOddQK) sum(i int) operand.Mem { return f.waiting.Offset(i * f.g.VecBytes()) }
 
-// step emits 4 words of all keys.
-func (f *evenOddQK) step(n int, name string) {
+// step emits 4 words of all keys, while there are steps. It returns the registers into which they
+// are loaded.
+func (f *evenOddQK) step(n int, name string) []reg.VecVirtual {
 	g := f.g
 	for x := range f.keys / 8 {
 		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(prefetchedLines)...)
 		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
 	}
-	for _, t := range g.Transpose4(g.KeyRows(f.row, 0)) {
+	rows := g.KeyRows(f.row, 0)
+	g.Label(name + "loaded")
+	for _, t := range g.Transpose4(rows) {
 		x := f.factors.lower(t)
 		for i := range n {
 			g.FMABroadcast(g.Context, emit.At(f.q, 4*i), x, f.even[i])
@@ -255,6 +261,39 @@ func (f *evenOddQK) step(n int, name string) {
 	for i := range f.k {
 		g.ADDQ(operand.Imm(4*stepWords), f.k[i])
 	}
+	g.DECQ(f.steps)
+	g.JNZ(operand.LabelRef(name + "step"))
+	return rows
+}
+
+// rest emits, after the last segment, one more step for the columns that are less than a step. It
+// loads those of a step that ends with the row, and shifts the others out.
+func (f *evenOddQK) rest(rows []reg.VecVirtual, name string) {
+	g := f.g
+	g.CMPQ(f.columns, operand.Imm(0))
+	g.JNE(operand.LabelRef(name + "sum"))
+	left := g.Num("d")
+	g.ANDQ(operand.Imm(2*stepWords-1), left)
+	g.JZ(operand.LabelRef(name + "sum"))
+	g.MOVQ(operand.I32(-1), f.columns) // none, nor are any less than a step
+	g.ADDQ(left, left)
+	g.SUBQ(operand.Imm(4*stepWords), left)
+	f.move(left)
+	table, order := g.GP64(), g.Vec()
+	g.LEAQ(g.Bytes("shifts", func(i int) uint8 {
+		if i < 4*stepWords {
+			return uint8(i)
+		}
+		return 1 << 7
+	}), table)
+	g.SUBQ(left, table)
+	g.RepeatQuarter(g.Context, emit.At(table, 0), order)
+	for x, row := range rows {
+		g.LoadQuarters(g.Context, row, func(q int) operand.Mem { return f.row(4*q + x) })
+		g.VPSHUFB(order, row, row)
+	}
+	g.MOVQ(operand.U32(1), f.steps)
+	g.JMP(operand.LabelRef(name + "loaded"))
 }
 
 // store stores 4 lanes of all keys, and raises their maxima, key by key. The other half of 8 lanes
@@ -284,7 +323,7 @@ func (f *evenOddQK) store() {
 		return
 	}
 	g.CMPQ(f.columns, operand.Imm(0))
-	g.JE(operand.LabelRef("next"))
+	g.JLE(operand.LabelRef("next"))
 	g.MOVQ(operand.U32(0), f.columns)
 	for i, x := range sums[4:] {
 		g.VMOVAPS(x, sums[i])

@@ -112,6 +112,9 @@ type pvEmitter struct {
 // beside what a pass takes.
 const lineKeys = 4 * spec.SkinnyKeys
 
+// shortRow is the largest number of columns of rows whose passes take lineKeys.
+func (f *pvEmitter) shortRow() int { return spec.LineBytes * 2 >> f.element.Shift() }
+
 // passes emits the loop over passes. All but the first start from o.
 func (f *pvEmitter) passes() {
 	f.begin()
@@ -119,7 +122,7 @@ func (f *pvEmitter) passes() {
 	keys, ofLines := f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
 	f.g.MOVQ(operand.U32(lineKeys), ofLines)
-	f.g.CMPQ(f.g.Argument("dv"), operand.Imm(spec.SkinnyKeys))
+	f.g.CMPQ(f.g.Argument("dv"), operand.Imm(uint64(f.shortRow())))
 	f.g.CMOVQLE(ofLines, keys)
 	f.g.CMPQ(keys, f.left)
 	f.g.CMOVQGT(f.left, keys)

@@ -236,7 +236,10 @@ func (g *Graph) FFma(x, y, z *Node) *Node {
 	x, nx := g.unsigned(x)
 	y, ny := g.unsigned(y)
 	x, y = inOrder(x, y)
-	if x.Is(0) && y.Is(0) && nx == ny {
+	if x.Is(0) && y.Is(0) {
+		if nx != ny {
+			x = g.FNeg(x)
+		}
 		return g.FAdd(x, z)
 	}
 	if x.IsConst() && x.Val == floatOne {

@@ -309,11 +309,19 @@ func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 }
 
 // qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of
-// 8 lanes. Values have more than a segment of keys, too.
+// 8 lanes. Queries have rows of -0 up to a whole step. Values have more than a segment of keys, too.
 func qkEvenOdd(k *Kernel, quick bool) []Case {
-	list := skinnyQK(16)(k, quick)
+	list := skinnyQK(16, append([]int{8, 9, 15}, restColumns...)...)(k, quick)
 	for _, c := range list {
 		c["scale"] = Unknown{}
+		d, q := c["d"].(int), c["q"].(Buffer).Len
+		rows := q / d
+		c["q"] = Buffer{Len: (d + 7) / 8 * 8 * rows, Make: func(g *expr.Graph, i int) *expr.Node {
+			if i >= q {
+				return g.Const(32, 1<<31)
+			}
+			return g.Sym(32, fmt.Sprintf("q[%d]", i))
+		}}
 	}
 	return list
 }
