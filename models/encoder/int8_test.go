@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -80,7 +81,9 @@ func TestInt8Widths(t *testing.T) {
 	}
 }
 
-// BenchmarkPrecisions embeds sentences with each precision, on one thread.
+var benchThreads = flag.Int("threads", 1, "the `number` of threads of BenchmarkPrecisions")
+
+// BenchmarkPrecisions embeds sentences with each precision.
 func BenchmarkPrecisions(b *testing.B) {
 	for _, size := range [][2]int{{1, 16}, {8, 64}, {32, 128}} {
 		ids := make([][]int32, size[0])
@@ -93,10 +96,10 @@ func BenchmarkPrecisions(b *testing.B) {
 			name string
 			*Encoder
 		}{{"float32", miniLM(b)}, {"bf16", miniLMBF16(b)}, {"int8", miniLMInt8(b)}} {
-			one := e.With(Options{Exec: kernel.Exec{Threads: 1}})
+			m := e.With(Options{Exec: kernel.Exec{Threads: *benchThreads}})
 			b.Run(fmt.Sprintf("texts=%d/tokens=%d/%s", size[0], size[1], e.name), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := one.EmbedTokens(b.Context(), ids); err != nil {
+					if _, err := m.EmbedTokens(b.Context(), ids); err != nil {
 						b.Fatal(err)
 					}
 				}
