@@ -51063,7 +51063,7 @@ lanes1rows:
 	JMP  columns
 
 // func rowSoftmaxGradientsAVX2(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·rowSoftmaxGradientsAVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    d+88(FP), CX
@@ -51129,6 +51129,9 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
+	PREFETCHT1   16384(DX)
+	PREFETCHT1   16384(SI)
+	PREFETCHT1   16384(DI)
 	VMOVUPS      (DI), X0
 	VMOVUPS      16(DI), X1
 	VCVTPS2PD    (SI), Y2
@@ -51136,8 +51139,8 @@ lanes2row:
 	VBROADCASTSD (R8), Y4
 	VSUBPD       Y4, Y2, Y2
 	VSUBPD       Y4, Y3, Y3
-	VCVTPS2PD    X0, Y4
-	VCVTPS2PD    X1, Y5
+	VCVTPS2PD    (DI), Y4
+	VCVTPS2PD    16(DI), Y5
 	VMULPD       Y4, Y2, Y2
 	VMULPD       Y5, Y3, Y3
 	VCVTPD2PSY   Y2, X2
@@ -51167,11 +51170,14 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
+	PREFETCHT1   16384(DX)
+	PREFETCHT1   16384(SI)
+	PREFETCHT1   16384(DI)
 	VMOVUPS      (DI), X0
 	VCVTPS2PD    (SI), Y1
 	VBROADCASTSD (R8), Y2
 	VSUBPD       Y2, Y1, Y1
-	VCVTPS2PD    X0, Y2
+	VCVTPS2PD    (DI), Y2
 	VMULPD       Y2, Y1, Y1
 	VCVTPD2PSY   Y1, X1
 	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X0, X0
@@ -51190,7 +51196,7 @@ lanes1rows:
 	JMP  columns
 
 // func rowCenterAVX2(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rowCenterAVX2(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -51257,26 +51263,28 @@ lanes4:
 	PCALIGN $0x40
 
 lanes4row:
-	VMOVUPS (SI), Y5
-	VMOVUPS 32(SI), Y6
-	VMOVUPS 64(SI), Y7
-	VMOVUPS 96(SI), Y8
-	VSUBPS  Y0, Y5, Y5
-	VSUBPS  Y0, Y6, Y6
-	VSUBPS  Y0, Y7, Y7
-	VSUBPS  Y0, Y8, Y8
-	VMOVUPS Y5, (DX)
-	VMOVUPS Y6, 32(DX)
-	VMOVUPS Y7, 64(DX)
-	VMOVUPS Y8, 96(DX)
-	VADDPS  Y5, Y1, Y1
-	VADDPS  Y6, Y2, Y2
-	VADDPS  Y7, Y3, Y3
-	VADDPS  Y8, Y4, Y4
-	ADDQ    BX, DX
-	ADDQ    BX, SI
-	DECQ    DI
-	JNZ     lanes4row
+	PREFETCHT1 16384(SI)
+	PREFETCHT1 16448(SI)
+	VMOVUPS    (SI), Y5
+	VMOVUPS    32(SI), Y6
+	VMOVUPS    64(SI), Y7
+	VMOVUPS    96(SI), Y8
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y0, Y6, Y6
+	VSUBPS     Y0, Y7, Y7
+	VSUBPS     Y0, Y8, Y8
+	VMOVUPS    Y5, (DX)
+	VMOVUPS    Y6, 32(DX)
+	VMOVUPS    Y7, 64(DX)
+	VMOVUPS    Y8, 96(DX)
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y8, Y4, Y4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes4row
 
 lanes4rows:
 	MOVQ    sums_base+0(FP), DX
@@ -51300,14 +51308,15 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS (SI), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMOVUPS Y2, (DX)
-	VADDPS  Y2, Y1, Y1
-	ADDQ    BX, DX
-	ADDQ    BX, SI
-	DECQ    DI
-	JNZ     lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMOVUPS    Y2, (DX)
+	VADDPS     Y2, Y1, Y1
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX
@@ -51317,7 +51326,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -51382,6 +51391,7 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (SI), X3
 	VMOVUPS     16(SI), X4
 	VSUBPS      X0, X3, X3
@@ -51415,6 +51425,7 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (SI), X2
 	VSUBPS      X0, X2, X2
 	VMOVUPS     X2, (DX)
@@ -51433,7 +51444,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -51513,6 +51524,7 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (DI), X5
 	VMOVUPS     16(DI), X6
 	VMULPS      (SI), X5, X5
@@ -51557,6 +51569,7 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (DI), X3
 	VMULPS      (SI), X3, X3
 	VCVTPS2PD   X3, Y3
@@ -51716,7 +51729,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowNormGradientsAVX2(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 	MOVQ         dx_len+8(FP), CX
@@ -51734,46 +51747,48 @@ TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 
 lanes2:
-	VMOVUPS   (DX)(AX*1), Y4
-	VMOVUPS   32(DX)(AX*1), Y5
-	VMULPS    (BX)(AX*1), Y4, Y4
-	VMULPS    32(BX)(AX*1), Y5, Y5
-	VSUBPS    Y1, Y4, Y4
-	VSUBPS    Y1, Y5, Y5
-	VMULPS    (SI)(AX*1), Y0, Y6
-	VMULPS    32(SI)(AX*1), Y0, Y7
-	VMULPS    Y2, Y6, Y6
-	VMULPS    Y2, Y7, Y7
-	VSUBPS    Y6, Y4, Y4
-	VSUBPS    Y7, Y5, Y5
-	VMULPS    Y0, Y4, Y4
-	VMULPS    Y0, Y5, Y5
-	VCMPPS    $0x03, Y4, Y4, Y6
-	VBLENDVPS Y6, Y3, Y4, Y4
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y3, Y5, Y5
-	VMOVUPS   Y4, (DI)(AX*1)
-	VMOVUPS   Y5, 32(DI)(AX*1)
-	ADDQ      $0x00000040, AX
-	SUBQ      $0x00000010, CX
-	JGE       lanes2
+	VMOVUPS    (DX)(AX*1), Y4
+	VMOVUPS    32(DX)(AX*1), Y5
+	VMULPS     (BX)(AX*1), Y4, Y4
+	VMULPS     32(BX)(AX*1), Y5, Y5
+	VSUBPS     Y1, Y4, Y4
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     (SI)(AX*1), Y0, Y6
+	VMULPS     32(SI)(AX*1), Y0, Y7
+	VMULPS     Y2, Y6, Y6
+	VMULPS     Y2, Y7, Y7
+	VSUBPS     Y6, Y4, Y4
+	VSUBPS     Y7, Y5, Y5
+	PREFETCHT1 16384(DI)(AX*1)
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y0, Y5, Y5
+	VCMPPS     $0x03, Y4, Y4, Y6
+	VBLENDVPS  Y6, Y3, Y4, Y4
+	VCMPPS     $0x03, Y5, Y5, Y6
+	VBLENDVPS  Y6, Y3, Y5, Y5
+	VMOVUPS    Y4, (DI)(AX*1)
+	VMOVUPS    Y5, 32(DI)(AX*1)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000010, CX
+	JGE        lanes2
 
 lanes2end:
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000008, CX
-	JL        lanes1end
-	VMOVUPS   (DX)(AX*1), Y4
-	VMULPS    (BX)(AX*1), Y4, Y4
-	VSUBPS    Y1, Y4, Y4
-	VMULPS    (SI)(AX*1), Y0, Y5
-	VMULPS    Y2, Y5, Y5
-	VSUBPS    Y5, Y4, Y4
-	VMULPS    Y0, Y4, Y4
-	VCMPPS    $0x03, Y4, Y4, Y5
-	VBLENDVPS Y5, Y3, Y4, Y4
-	VMOVUPS   Y4, (DI)(AX*1)
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000008, CX
+	ADDQ       $0x00000010, CX
+	SUBQ       $0x00000008, CX
+	JL         lanes1end
+	VMOVUPS    (DX)(AX*1), Y4
+	VMULPS     (BX)(AX*1), Y4, Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     (SI)(AX*1), Y0, Y5
+	VMULPS     Y2, Y5, Y5
+	VSUBPS     Y5, Y4, Y4
+	PREFETCHT1 16384(DI)(AX*1)
+	VMULPS     Y0, Y4, Y4
+	VCMPPS     $0x03, Y4, Y4, Y5
+	VBLENDVPS  Y5, Y3, Y4, Y4
+	VMOVUPS    Y4, (DI)(AX*1)
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000008, CX
 
 lanes1end:
 	ADDQ $0x00000008, CX

@@ -956,11 +956,6 @@ func rowLargestAVX512(max []float32, x []float32, ld int, d int)
 //go:noescape
 func rowSumsAVX512(sums []float64, x []float32, ld int, d int)
 
-// rowDotsAVX512 is Rows.Dots, see package ukernel.
-//
-//go:noescape
-func rowDotsAVX512(sums []float64, x []float32, y []float32, ld int, d int)
-
 // rowDotsWithAVX512 is Rows.DotsWith, see package ukernel.
 //
 //go:noescape
@@ -980,11 +975,6 @@ func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []f
 //
 //go:noescape
 func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
-
-// rowSoftmaxGradientsAVX512 is Rows.SoftmaxGradients, see package ukernel.
-//
-//go:noescape
-func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 
 // rowCenterAVX512 is Rows.Center, see package ukernel.
 //

@@ -72752,297 +72752,6 @@ end:
 	VZEROUPPER
 	RET
 
-// func rowDotsAVX512(sums []float64, x []float32, y []float32, ld int, d int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rowDotsAVX512(SB), NOSPLIT, $0-88
-	PCALIGN $0x40
-	MOVQ    sums_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    ld+72(FP), BX
-	SHLQ    $0x02, BX
-	LEAQ    (BX)(BX*2), SI
-	MOVQ    y_base+48(FP), DI
-	XORQ    AX, AX
-	SUBQ    $0x00000008, CX
-	JL      lanes1end
-
-lanes1:
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
-	MOVQ    DI, R10
-	LEAQ    (R10)(BX*4), R11
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+80(FP), R12
-	SUBQ    $0x00000008, R12
-	JL      lanes1fewer
-	PCALIGN $0x40
-
-lanes1some:
-	VCVTPS2PD   (R8), Z1
-	VCVTPS2PD   (R10), Z2
-	VMULPD      Z2, Z1, Z1
-	VCVTPS2PD   (R8)(BX*1), Z2
-	VCVTPS2PD   (R10)(BX*1), Z3
-	VMULPD      Z3, Z2, Z2
-	VPUNPCKLQDQ Z2, Z1, Z3
-	VPUNPCKHQDQ Z2, Z1, Z1
-	VCVTPS2PD   (R8)(BX*2), Z2
-	VCVTPS2PD   (R10)(BX*2), Z8
-	VMULPD      Z8, Z2, Z2
-	VCVTPS2PD   (R8)(SI*1), Z8
-	VCVTPS2PD   (R10)(SI*1), Z9
-	VMULPD      Z9, Z8, Z8
-	VPUNPCKLQDQ Z8, Z2, Z9
-	VPUNPCKHQDQ Z8, Z2, Z2
-	VCVTPS2PD   (R9), Z8
-	VCVTPS2PD   (R11), Z10
-	VMULPD      Z10, Z8, Z8
-	VCVTPS2PD   (R9)(BX*1), Z10
-	VCVTPS2PD   (R11)(BX*1), Z11
-	VMULPD      Z11, Z10, Z10
-	VPUNPCKLQDQ Z10, Z8, Z11
-	VPUNPCKHQDQ Z10, Z8, Z8
-	VCVTPS2PD   (R9)(BX*2), Z10
-	VCVTPS2PD   (R11)(BX*2), Z12
-	VMULPD      Z12, Z10, Z10
-	VCVTPS2PD   (R9)(SI*1), Z12
-	VCVTPS2PD   (R11)(SI*1), Z13
-	VMULPD      Z13, Z12, Z12
-	VPUNPCKLQDQ Z12, Z10, Z13
-	VPUNPCKHQDQ Z12, Z10, Z10
-	VSHUFF32X4  $0x44, Z9, Z3, Z12
-	VSHUFF32X4  $0x44, Z13, Z11, Z14
-	VSHUFF32X4  $0x88, Z14, Z12, Z15
-	VSHUFF32X4  $0xdd, Z14, Z12, Z12
-	VSHUFF32X4  $0xee, Z9, Z3, Z3
-	VSHUFF32X4  $0xee, Z13, Z11, Z9
-	VSHUFF32X4  $0x88, Z9, Z3, Z11
-	VSHUFF32X4  $0xdd, Z9, Z3, Z3
-	VSHUFF32X4  $0x44, Z2, Z1, Z9
-	VSHUFF32X4  $0x44, Z10, Z8, Z13
-	VSHUFF32X4  $0x88, Z13, Z9, Z14
-	VSHUFF32X4  $0xdd, Z13, Z9, Z9
-	VSHUFF32X4  $0xee, Z2, Z1, Z1
-	VSHUFF32X4  $0xee, Z10, Z8, Z2
-	VSHUFF32X4  $0x88, Z2, Z1, Z8
-	VSHUFF32X4  $0xdd, Z2, Z1, Z1
-	VADDPD      Z15, Z0, Z0
-	VADDPD      Z14, Z0, Z0
-	VADDPD      Z12, Z0, Z0
-	VADDPD      Z9, Z0, Z0
-	VADDPD      Z11, Z0, Z0
-	VADDPD      Z8, Z0, Z0
-	VADDPD      Z3, Z0, Z0
-	VADDPD      Z1, Z0, Z0
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-	ADDQ        $0x20, R10
-	ADDQ        $0x20, R11
-	SUBQ        $0x00000008, R12
-	JGE         lanes1some
-
-lanes1fewer:
-	ADDQ    $0x00000008, R12
-	TESTQ   R12, R12
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVSS       (R8), X4
-	VINSERTPS    $0x10, (R8)(BX*1), X4, X4
-	VINSERTPS    $0x20, (R8)(BX*2), X4, X4
-	VINSERTPS    $0x30, (R8)(SI*1), X4, X4
-	VMOVSS       (R9), X1
-	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y4, Y4
-	VCVTPS2PD    Y4, Z4
-	VMOVSS       (R10), X5
-	VINSERTPS    $0x10, (R10)(BX*1), X5, X5
-	VINSERTPS    $0x20, (R10)(BX*2), X5, X5
-	VINSERTPS    $0x30, (R10)(SI*1), X5, X5
-	VMOVSS       (R11), X1
-	VINSERTPS    $0x10, (R11)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R11)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R11)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y5, Y5
-	VCVTPS2PD    Y5, Z5
-	VMULPD       Z5, Z4, Z4
-	VADDPD       Z4, Z0, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JNZ          lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS Z0, (R8)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DI)(BX*4), DI
-	LEAQ    (DI)(BX*4), DI
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), R8
-	CMPQ  R8, $0x00000008
-	JL    few
-	SUBQ  $0x00000008, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	ADDQ  CX, DI
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ     BX, BX
-	XORQ     SI, SI
-	MOVQ     $0x00000001, R8
-	LEAQ     masksAVX512<>+0(SB), R9
-	MOVQ     $0x00000040, R10
-	SUBQ     R8, R10
-	LEAQ     (R9)(R10*4), R9
-	VMOVUPS  (R9), Z0
-	VPMOVD2M Z0, K1
-
-single:
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
-	MOVQ    DI, R10
-	LEAQ    (R10)(BX*4), R11
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+80(FP), R12
-	SUBQ    $0x00000008, R12
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
-	VCVTPS2PD   (R8), Z1
-	VCVTPS2PD   (R10), Z2
-	VMULPD      Z2, Z1, Z1
-	VCVTPS2PD   (R8)(BX*1), Z2
-	VCVTPS2PD   (R10)(BX*1), Z3
-	VMULPD      Z3, Z2, Z2
-	VPUNPCKLQDQ Z2, Z1, Z3
-	VPUNPCKHQDQ Z2, Z1, Z1
-	VCVTPS2PD   (R8)(BX*2), Z2
-	VCVTPS2PD   (R10)(BX*2), Z4
-	VMULPD      Z4, Z2, Z2
-	VCVTPS2PD   (R8)(SI*1), Z4
-	VCVTPS2PD   (R10)(SI*1), Z5
-	VMULPD      Z5, Z4, Z4
-	VPUNPCKLQDQ Z4, Z2, Z5
-	VPUNPCKHQDQ Z4, Z2, Z2
-	VCVTPS2PD   (R9), Z4
-	VCVTPS2PD   (R11), Z8
-	VMULPD      Z8, Z4, Z4
-	VCVTPS2PD   (R9)(BX*1), Z8
-	VCVTPS2PD   (R11)(BX*1), Z9
-	VMULPD      Z9, Z8, Z8
-	VPUNPCKLQDQ Z8, Z4, Z9
-	VPUNPCKHQDQ Z8, Z4, Z4
-	VCVTPS2PD   (R9)(BX*2), Z8
-	VCVTPS2PD   (R11)(BX*2), Z10
-	VMULPD      Z10, Z8, Z8
-	VCVTPS2PD   (R9)(SI*1), Z10
-	VCVTPS2PD   (R11)(SI*1), Z11
-	VMULPD      Z11, Z10, Z10
-	VPUNPCKLQDQ Z10, Z8, Z11
-	VPUNPCKHQDQ Z10, Z8, Z8
-	VSHUFF32X4  $0x44, Z5, Z3, Z10
-	VSHUFF32X4  $0x44, Z11, Z9, Z12
-	VSHUFF32X4  $0x88, Z12, Z10, Z13
-	VSHUFF32X4  $0xdd, Z12, Z10, Z10
-	VSHUFF32X4  $0xee, Z5, Z3, Z3
-	VSHUFF32X4  $0xee, Z11, Z9, Z5
-	VSHUFF32X4  $0x88, Z5, Z3, Z9
-	VSHUFF32X4  $0xdd, Z5, Z3, Z3
-	VSHUFF32X4  $0x44, Z2, Z1, Z5
-	VSHUFF32X4  $0x44, Z8, Z4, Z11
-	VSHUFF32X4  $0x88, Z11, Z5, Z12
-	VSHUFF32X4  $0xdd, Z11, Z5, Z5
-	VSHUFF32X4  $0xee, Z2, Z1, Z1
-	VSHUFF32X4  $0xee, Z8, Z4, Z2
-	VSHUFF32X4  $0x88, Z2, Z1, Z4
-	VSHUFF32X4  $0xdd, Z2, Z1, Z1
-	VADDPD      Z13, Z0, Z0
-	VADDPD      Z12, Z0, Z0
-	VADDPD      Z10, Z0, Z0
-	VADDPD      Z5, Z0, Z0
-	VADDPD      Z9, Z0, Z0
-	VADDPD      Z4, Z0, Z0
-	VADDPD      Z3, Z0, Z0
-	VADDPD      Z1, Z0, Z0
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-	ADDQ        $0x20, R10
-	ADDQ        $0x20, R11
-	SUBQ        $0x00000008, R12
-	JGE         onesome
-
-onefewer:
-	ADDQ    $0x00000008, R12
-	TESTQ   R12, R12
-	JZ      onerows
-	PCALIGN $0x40
-
-onerow:
-	VMOVSS       (R8), X6
-	VINSERTPS    $0x10, (R8)(BX*1), X6, X6
-	VINSERTPS    $0x20, (R8)(BX*2), X6, X6
-	VINSERTPS    $0x30, (R8)(SI*1), X6, X6
-	VMOVSS       (R9), X1
-	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y6, Y6
-	VCVTPS2PD    Y6, Z6
-	VMOVSS       (R10), X7
-	VINSERTPS    $0x10, (R10)(BX*1), X7, X7
-	VINSERTPS    $0x20, (R10)(BX*2), X7, X7
-	VINSERTPS    $0x30, (R10)(SI*1), X7, X7
-	VMOVSS       (R11), X1
-	VINSERTPS    $0x10, (R11)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R11)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R11)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y7, Y7
-	VCVTPS2PD    Y7, Z7
-	VMULPD       Z7, Z6, Z6
-	VADDPD       Z6, Z0, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JNZ          onerow
-
-onerows:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPD Z0, K1, (R8)(AX*2)
-	ADDQ    $0x04, AX
-	MOVQ    ld+72(FP), R8
-	SHLQ    $0x02, R8
-	ADDQ    R8, DX
-	MOVQ    ld+72(FP), R8
-	SHLQ    $0x02, R8
-	ADDQ    R8, DI
-	DECQ    CX
-	JNZ     single
-
-end:
-	VZEROUPPER
-	RET
-
 // func rowDotsWithAVX512(sums []float64, x []float32, ld int, d int, y []float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·rowDotsWithAVX512(SB), NOSPLIT, $0-88
@@ -73710,108 +73419,8 @@ lanes2rows:
 	SUBQ $0x00000010, CX
 	JMP  columns
 
-// func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rowSoftmaxGradientsAVX512(SB), NOSPLIT, $0-120
-	PCALIGN $0x40
-	MOVQ    d+88(FP), CX
-	XORQ    AX, AX
-
-columns:
-	TESTQ CX, CX
-	JZ    end
-	MOVQ  dx_base+0(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+72(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  dy_base+24(FP), SI
-	ADDQ  AX, SI
-	MOVQ  y_base+48(FP), DI
-	ADDQ  AX, DI
-	MOVQ  sums_base+96(FP), R8
-	CMPQ  CX, $0x00000010
-	JGE   lanes2
-
-	// What is left of a vector.
-	LEAQ     masksAVX512<>+0(SB), R9
-	MOVQ     $0x00000040, R10
-	SUBQ     CX, R10
-	LEAQ     (R9)(R10*4), R9
-	VMOVUPS  (R9), Z0
-	VPMOVD2M Z0, K1
-	MOVQ     n+80(FP), R9
-	TESTQ    R9, R9
-	JZ       lastrows
-	PCALIGN  $0x40
-
-lastrow:
-	VMOVUPS.Z    (DI), K1, Y0
-	VMOVUPS.Z    (SI), K1, Y1
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSD (R8), Z2
-	VSUBPD       Z2, Z1, Z1
-	VCVTPS2PD    Y0, Z2
-	VMULPD       Z2, Z1, Z1
-	VCVTPD2PS    Z1, Y1
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y0, K2
-	VMOVAPS.Z    Y1, K2, Y0
-	VMOVUPS      Y0, K1, (DX)
-	ADDQ         BX, DX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	ADDQ         $0x00000008, R8
-	DECQ         R9
-	JNZ          lastrow
-
-lastrows:
-	ADDQ $0x00000020, AX
-	SUBQ $0x00000008, CX
-	JG   columns
-
-end:
-	VZEROUPPER
-	RET
-
-lanes2:
-	MOVQ    n+80(FP), R9
-	TESTQ   R9, R9
-	JZ      lanes2rows
-	PCALIGN $0x40
-
-lanes2row:
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VCVTPS2PD    (SI), Z2
-	VCVTPS2PD    32(SI), Z3
-	VBROADCASTSD (R8), Z4
-	VSUBPD       Z4, Z2, Z2
-	VSUBPD       Z4, Z3, Z3
-	VCVTPS2PD    Y0, Z4
-	VCVTPS2PD    Y1, Z5
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z5, Z3, Z3
-	VCVTPD2PS    Z2, Y2
-	VCVTPD2PS    Z3, Y3
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y0, K1
-	VMOVAPS.Z    Y2, K1, Y0
-	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Y1, K1
-	VMOVAPS.Z    Y3, K1, Y1
-	VMOVUPS      Y0, (DX)
-	VMOVUPS      Y1, 32(DX)
-	ADDQ         BX, DX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	ADDQ         $0x00000008, R8
-	DECQ         R9
-	JNZ          lanes2row
-
-lanes2rows:
-	ADDQ $0x00000040, AX
-	SUBQ $0x00000010, CX
-	JMP  columns
-
 // func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rowCenterAVX512(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -73880,26 +73489,30 @@ lanes4:
 	PCALIGN $0x40
 
 lanes4row:
-	VMOVUPS (SI), Z5
-	VMOVUPS 64(SI), Z6
-	VMOVUPS 128(SI), Z7
-	VMOVUPS 192(SI), Z8
-	VSUBPS  Z0, Z5, Z5
-	VSUBPS  Z0, Z6, Z6
-	VSUBPS  Z0, Z7, Z7
-	VSUBPS  Z0, Z8, Z8
-	VMOVUPS Z5, (DX)
-	VMOVUPS Z6, 64(DX)
-	VMOVUPS Z7, 128(DX)
-	VMOVUPS Z8, 192(DX)
-	VADDPS  Z5, Z1, Z1
-	VADDPS  Z6, Z2, Z2
-	VADDPS  Z7, Z3, Z3
-	VADDPS  Z8, Z4, Z4
-	ADDQ    BX, DX
-	ADDQ    BX, SI
-	DECQ    DI
-	JNZ     lanes4row
+	PREFETCHT1 16384(SI)
+	PREFETCHT1 16448(SI)
+	PREFETCHT1 16512(SI)
+	PREFETCHT1 16576(SI)
+	VMOVUPS    (SI), Z5
+	VMOVUPS    64(SI), Z6
+	VMOVUPS    128(SI), Z7
+	VMOVUPS    192(SI), Z8
+	VSUBPS     Z0, Z5, Z5
+	VSUBPS     Z0, Z6, Z6
+	VSUBPS     Z0, Z7, Z7
+	VSUBPS     Z0, Z8, Z8
+	VMOVUPS    Z5, (DX)
+	VMOVUPS    Z6, 64(DX)
+	VMOVUPS    Z7, 128(DX)
+	VMOVUPS    Z8, 192(DX)
+	VADDPS     Z5, Z1, Z1
+	VADDPS     Z6, Z2, Z2
+	VADDPS     Z7, Z3, Z3
+	VADDPS     Z8, Z4, Z4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes4row
 
 lanes4rows:
 	MOVQ    sums_base+0(FP), DX
@@ -73915,7 +73528,7 @@ lanes4rows:
 	JMP     columns
 
 // func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -73976,6 +73589,7 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (SI), Y2
 	VSUBPS      Y0, Y2, Y2
 	VMOVUPS     Y2, (DX)
@@ -73994,7 +73608,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -74068,6 +73682,7 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
+	PREFETCHT1  16384(SI)
 	VMOVUPS     (DI), Y3
 	VMULPS      (SI), Y3, Y3
 	VCVTPS2PD   Y3, Z3
@@ -74202,7 +73817,7 @@ lanes4rows:
 	JMP     columns
 
 // func rowNormGradientsAVX512(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 	MOVQ         dx_len+8(FP), CX
@@ -74220,46 +73835,49 @@ TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-108
 	PCALIGN      $0x40
 
 lanes2:
-	VMOVUPS   (DX)(AX*1), Z4
-	VMOVUPS   64(DX)(AX*1), Z5
-	VMULPS    (BX)(AX*1), Z4, Z4
-	VMULPS    64(BX)(AX*1), Z5, Z5
-	VSUBPS    Z1, Z4, Z4
-	VSUBPS    Z1, Z5, Z5
-	VMULPS    (SI)(AX*1), Z0, Z6
-	VMULPS    64(SI)(AX*1), Z0, Z7
-	VMULPS    Z2, Z6, Z6
-	VMULPS    Z2, Z7, Z7
-	VSUBPS    Z6, Z4, Z4
-	VSUBPS    Z7, Z5, Z5
-	VMULPS    Z0, Z4, Z4
-	VMULPS    Z0, Z5, Z5
-	VCMPPS    $0x03, Z4, Z4, K1
-	VBLENDMPS Z3, Z4, K1, Z4
-	VCMPPS    $0x03, Z5, Z5, K1
-	VBLENDMPS Z3, Z5, K1, Z5
-	VMOVUPS   Z4, (DI)(AX*1)
-	VMOVUPS   Z5, 64(DI)(AX*1)
-	ADDQ      $0x00000080, AX
-	SUBQ      $0x00000020, CX
-	JGE       lanes2
+	VMOVUPS    (DX)(AX*1), Z4
+	VMOVUPS    64(DX)(AX*1), Z5
+	VMULPS     (BX)(AX*1), Z4, Z4
+	VMULPS     64(BX)(AX*1), Z5, Z5
+	VSUBPS     Z1, Z4, Z4
+	VSUBPS     Z1, Z5, Z5
+	VMULPS     (SI)(AX*1), Z0, Z6
+	VMULPS     64(SI)(AX*1), Z0, Z7
+	VMULPS     Z2, Z6, Z6
+	VMULPS     Z2, Z7, Z7
+	VSUBPS     Z6, Z4, Z4
+	VSUBPS     Z7, Z5, Z5
+	PREFETCHT1 16384(DI)(AX*1)
+	PREFETCHT1 16448(DI)(AX*1)
+	VMULPS     Z0, Z4, Z4
+	VMULPS     Z0, Z5, Z5
+	VCMPPS     $0x03, Z4, Z4, K1
+	VBLENDMPS  Z3, Z4, K1, Z4
+	VCMPPS     $0x03, Z5, Z5, K1
+	VBLENDMPS  Z3, Z5, K1, Z5
+	VMOVUPS    Z4, (DI)(AX*1)
+	VMOVUPS    Z5, 64(DI)(AX*1)
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x00000020, CX
+	JGE        lanes2
 
 lanes2end:
-	ADDQ      $0x00000020, CX
-	SUBQ      $0x00000010, CX
-	JL        lanes1end
-	VMOVUPS   (DX)(AX*1), Z4
-	VMULPS    (BX)(AX*1), Z4, Z4
-	VSUBPS    Z1, Z4, Z4
-	VMULPS    (SI)(AX*1), Z0, Z5
-	VMULPS    Z2, Z5, Z5
-	VSUBPS    Z5, Z4, Z4
-	VMULPS    Z0, Z4, Z4
-	VCMPPS    $0x03, Z4, Z4, K1
-	VBLENDMPS Z3, Z4, K1, Z4
-	VMOVUPS   Z4, (DI)(AX*1)
-	ADDQ      $0x00000040, AX
-	SUBQ      $0x00000010, CX
+	ADDQ       $0x00000020, CX
+	SUBQ       $0x00000010, CX
+	JL         lanes1end
+	VMOVUPS    (DX)(AX*1), Z4
+	VMULPS     (BX)(AX*1), Z4, Z4
+	VSUBPS     Z1, Z4, Z4
+	VMULPS     (SI)(AX*1), Z0, Z5
+	VMULPS     Z2, Z5, Z5
+	VSUBPS     Z5, Z4, Z4
+	PREFETCHT1 16384(DI)(AX*1)
+	VMULPS     Z0, Z4, Z4
+	VCMPPS     $0x03, Z4, Z4, K1
+	VBLENDMPS  Z3, Z4, K1, Z4
+	VMOVUPS    Z4, (DI)(AX*1)
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000010, CX
 
 lanes1end:
 	ADDQ $0x00000010, CX

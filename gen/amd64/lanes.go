@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/lane"
+	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -77,9 +78,9 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true, Prefetch: true, Wide: true}
 	}
-	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true, Prefetch: true}
 }
 
 // Size leaves registers for the masks of the last lanes.
@@ -591,6 +592,10 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 		}
 	case lane.Store:
 		m.store(n.Stream, x(0), m.address(n.Stream, vector))
+	case lane.Soon:
+		if at := vector * m.width() * elementBytes(n.Stream); m.mask == nil && at%spec.LineBytes == 0 {
+			m.PREFETCHT1(m.address(n.Stream, vector).Offset(lane.Ahead))
+		}
 	case lane.Spread:
 		if n.Double {
 			m.VBROADCASTSD(m.address(n.Stream, 0), dst)
@@ -598,7 +603,11 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 			m.VBROADCASTSS(m.address(n.Stream, 0), dst)
 		}
 	case lane.Widen:
-		m.VCVTPS2PD(y(0), dst)
+		from := y(0)
+		if a := n.Args[0]; a.Op == lane.Load && !a.Stream.Across && m.mask == nil {
+			from = m.address(a.Stream, vector) // takes no shuffle; programs store to it afterwards only
+		}
+		m.VCVTPS2PD(from, dst)
 	case lane.Narrow:
 		if m.EVEX() {
 			m.VCVTPD2PS(x(0), dst)

@@ -12,7 +12,7 @@ var Kernels = slices.Concat(functions, scores, gathered, gradients, training, ro
 // KernelsFor returns the kernels of an instruction set.
 func KernelsFor(t Traits) (list []Kernel) {
 	for _, k := range Kernels {
-		if !k.Gathers || t.Gathers {
+		if (!k.Gathers || t.Gathers) && !(k.Narrow && t.Wide) {
 			list = append(list, k)
 		}
 	}

@@ -29,6 +29,7 @@ type Kernel struct {
 	Lanes   string // the slice with an element for each lane
 	Number  string // the parameter that counts the lanes instead
 	Gathers bool   // others write it by themselves, see Traits
+	Narrow  bool   // wider vectors are no faster, see Traits
 	Pairs   bool   // there is an even number of lanes
 	Tile    bool   // the lanes fill whole vectors
 	Step    int    // of a tile: it divides their number, if it is not 0
@@ -53,6 +54,7 @@ const (
 	Store  // the operand, to Stream
 	Spread // the number of Stream for this row, in all lanes
 	Gather // the number of Stream for this row at the distance of the operand, in bytes; a bool becomes a word
+	Soon   // a hint: what lies Ahead bytes further on in Stream is needed soon
 	Var    // a variable, at first the operand
 	Set    // the first operand, a variable, becomes the second
 
@@ -127,7 +129,7 @@ func (v *Value) Is(bits uint32) bool { return v.Op == Const && v.Bits == bits }
 
 // IsStep reports whether v is an instruction without a result.
 func (v *Value) IsStep() bool {
-	return v.Op == Store || v.Op == Set || v.Op == Rare || v.Op == Else || v.Op == Done
+	return v.Op == Store || v.Op == Soon || v.Op == Set || v.Op == Rare || v.Op == Else || v.Op == Done
 }
 
 // Shared reports whether all vectors share a value.
@@ -184,6 +186,9 @@ type Traits struct {
 	Halves bool // there is a conversion to float16
 	Fused  bool // a MulAdd that underflows takes no longer than others, but a Mul does
 	Skips  bool // it has the steps of Builder.Rare, and CPUs that take long for subnormal numbers
+
+	Wide     bool // CPUs have kernels with narrower vectors, too, and take those that are Narrow
+	Prefetch bool // there are instructions for Soon
 
 	// A vector has as many lanes as are left.
 	Lengths bool
@@ -345,6 +350,18 @@ func (b *Builder) Load(s *Stream) *Value { return b.add(&Value{Op: Load, Stream:
 
 func (b *Builder) Store(s *Stream, x *Value) {
 	b.add(&Value{Op: Store, Args: []*Value{x}, Stream: b.touch(s)})
+}
+
+// Ahead is the distance of Soon, in bytes. Callers go over some rows several times, 16 KiB of a
+// matrix at most, before they go on to the next rows. Of these CPUs prefetch nothing by themselves.
+const Ahead = 16 << 10
+
+// Soon is a hint: the elements of s that lie Ahead of this step's are needed soon. It changes no
+// result. There need not be such elements.
+func (b *Builder) Soon(s *Stream) {
+	if b.Prefetch {
+		b.add(&Value{Op: Soon, Stream: b.touch(s)})
+	}
 }
 
 // Spread is the number of a slice for this row.

@@ -12,7 +12,7 @@ var rows = []Kernel{
 	{Function: spec.RowSums, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
 	})},
-	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
+	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Narrow: true, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
 		return b.Add(sum, b.Mul(x, y)) // exact, and a sum waits for an addition alone
 	})},
@@ -24,7 +24,7 @@ var rows = []Kernel{
 	{Function: spec.AddScaled, Lanes: "sums", Vectors: 2, Body: addScaled},
 	{Function: spec.Powers, Number: "d", Vectors: 2, Body: powers},
 	{Function: spec.Quotients, Number: "d", Vectors: 2, Body: quotients},
-	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Body: softmaxGradients},
+	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Narrow: true, Body: softmaxGradients},
 	{Function: spec.Center, Lanes: "sums", Vectors: 4, Body: func(b *Builder) { b.center(b.Slice("sums"), b.Add) }},
 	{Function: spec.Squares, Lanes: "sums", Vectors: 2, Most: 8, Body: func(b *Builder) {
 		b.center(b.DoubleSlice("sums"), func(sum, y *Value) *Value {
@@ -39,6 +39,7 @@ var rows = []Kernel{
 		x := b.Sub(b.Mul(b.Load(b.Slice("weight")), b.Load(b.Slice("dy"))), b.Param("center"))
 		z := b.Mul(b.Load(b.Slice("y")), inv)
 		x = b.Sub(x, b.Mul(z, b.Param("slope")))
+		b.Soon(b.Slice("dx"))
 		b.Store(b.Slice("dx"), b.Canonical(b.Mul(x, inv)))
 	}},
 }
@@ -91,9 +92,14 @@ func quotients(b *Builder) {
 	})
 }
 
+// softmaxGradients takes no longer with vectors of 256 bits, as RowDots: a conversion to float64
+// that has its operand in memory takes a shuffle for 512 bits alone, and it bounds the time.
 func softmaxGradients(b *Builder) {
 	dx, dy, y, sums := b.Matrix("dx", "ld"), b.Matrix("dy", "ld"), b.Matrix("y", "ld"), b.DoubleSlice("sums")
 	b.EachRow("n", func() {
+		for _, s := range []*Stream{dx, dy, y} {
+			b.Soon(s)
+		}
 		p := b.Load(y)
 		x := b.Mul(b.Sub(b.Widen(b.Load(dy)), b.Spread(sums)), b.Widen(p))
 		b.Store(dx, b.ZeroWhere(b.Narrow(x), Equal, p, b.Const(0)))
@@ -104,6 +110,7 @@ func softmaxGradients(b *Builder) {
 func (b *Builder) center(sums *Stream, add func(sum, y *Value) *Value) {
 	dst, src, sum := b.Matrix("dst", "ld"), b.Matrix("src", "ld"), b.Var(b.Load(sums))
 	b.EachRow("n", func() {
+		b.Soon(src)
 		y := b.Sub(b.Load(src), b.Param("shift"))
 		b.Store(dst, y)
 		b.Set(sum, add(sum, y))
@@ -116,6 +123,7 @@ func normTerms(b *Builder) {
 	sums, dots := b.DoubleSlice("sums"), b.DoubleSlice("dots")
 	sum, dot := b.Var(b.Load(sums)), b.Var(b.Load(dots))
 	b.EachRow("n", func() {
+		b.Soon(dy)
 		g := b.Widen(b.Mul(b.Load(weight), b.Load(dy)))
 		b.Set(sum, b.Add(sum, g))
 		b.Set(dot, b.MulAdd(g, b.Widen(b.Mul(b.Load(y), b.Param("inv"))), dot))
