@@ -74,28 +74,59 @@ func (b *Builder) lift(x *Value) (y, up *Value) {
 	return b.Add(x, b.CopySign(up, x)), up
 }
 
-// lowered is a quotient of lift(x), whose magnitude is at most 2^-126 where x is below a number.
-// Half of up is taken off it.
-func (b *Builder) lowered(x, z, p, g, up *Value, below uint32) *Value {
-	q := b.Div(z, b.Add(p, g))
+// With this bias the powers of two of careful steps are normal numbers: 2^t/2^34, 2^34/2^t and
+// 1/2^34. It is even: ties in n remain what they are.
+const (
+	bias   = 34
+	scaled = spec.One - bias<<23
+	grown  = spec.One + bias<<23
+)
+
+// lowered is c/(1+2^t), t = of·(high+low), where c is lift(x) within limits, so that quotients are
+// ±2^-126 beside the result if up is set. Results below that get it here. Numbers beyond the highest
+// one, whose quotient by 2^-34 may be too large, are their own results. k and r are those of t.
+func (b *Builder) lowered(x, up, c, of, high, low *Value, below, highest uint32) (y, k, r *Value) {
+	k, r = b.split(of, high, b.Const(spec.RoundMagic-bias))
+	r = b.MulAdd(low, of, r)
+	p := b.AddInt(b.horner(spec.Exp2Coefficients[:], r), b.ShiftLeft(k, 23))
+	q := b.Div(c, b.Add(p, b.Const(scaled)))
 	unit := b.Select(Less, x, b.Const(below), b.Const(leastUnit), b.Const(0))
-	y := b.MulAdd(q, g, b.CopySign(unit, x))
-	return b.SubInt(b.SubInt(y, unit), b.ShiftRight(up, 1))
+	y = b.MulAdd(q, b.Const(scaled), b.CopySign(unit, x))
+	y = b.SubInt(y, b.Or(unit, b.ShiftRight(up, 1)))
+	return b.Select(Less, x, b.Const(highest), y, x), k, r
+}
+
+// other is v/(1+2^-t).
+func (b *Builder) other(v, k, r *Value) *Value {
+	p := b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), b.ShiftLeft(k, 23))
+	return b.Mul(b.Div(v, b.Add(p, b.Const(grown))), b.Const(grown))
 }
 
 func (b *Builder) carefulSiLU(x *Value) *Value {
-	lifted, up := b.lift(x)
-	z, c := b.siluLimits(lifted)
-	p, g := b.siluPower(c)
-	return b.lowered(x, z, p, g, up, spec.SiLUSubnormal)
+	y, _, _, _ := b.carefulSiLUParts(x)
+	return y
 }
 
-// carefulGELUTanh takes the square of 2^-30 for squares of smaller numbers: there p is 1.
-func (b *Builder) carefulGELUTanh(x *Value) *Value {
+func (b *Builder) carefulSiLUParts(x *Value) (y, c, k, r *Value) {
 	lifted, up := b.lift(x)
-	z, c := b.geluTanhLimits(lifted)
-	p, g := b.geluTanhPower(c, b.AtLeast(b.Abs(c), b.number(0x1p-30)))
-	return b.lowered(x, z, p, g, up, spec.GELUTanhSubnormal)
+	_, c = b.siluLimits(lifted)
+	of, high, low := b.siluSums(c)
+	y, k, r = b.lowered(x, up, c, of, high, low, spec.SiLUSubnormal, spec.SiLUHighest)
+	return y, c, k, r
+}
+
+func (b *Builder) carefulGELUTanh(x *Value) *Value {
+	y, _, _, _ := b.carefulGELUTanhParts(x)
+	return y
+}
+
+// carefulGELUTanhParts takes the square of 2^-30 for squares of smaller numbers: there p is 1.
+func (b *Builder) carefulGELUTanhParts(x *Value) (y, c, k, r *Value) {
+	lifted, up := b.lift(x)
+	_, c = b.geluTanhLimits(lifted)
+	of, high, low := b.geluTanhSums(c, b.AtLeast(b.Abs(c), b.number(0x1p-30)))
+	y, k, r = b.lowered(x, up, c, of, high, low, spec.GELUTanhSubnormal, spec.GELUTanhHighest)
+	return y, c, k, r
 }
 
 // carefulGELU takes the square of 2^-30 for squares of smaller numbers, too. An exponential below

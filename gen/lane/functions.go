@@ -160,11 +160,9 @@ func (b *Builder) siluLimits(x *Value) (z, c *Value) {
 }
 
 func (b *Builder) siluOf(z, c *Value) *Value {
-	p, g := b.siluPower(c)
+	p, g := b.power(b.siluSums(c))
 	return b.quotient(z, p, g)
 }
-
-func (b *Builder) siluPower(c *Value) (p, g *Value) { return b.power(b.siluSums(c)) }
 
 // siluSums are the operands of power.
 func (b *Builder) siluSums(c *Value) (of, high, low *Value) {
@@ -179,11 +177,9 @@ func (b *Builder) geluTanhLimits(x *Value) (z, c *Value) {
 }
 
 func (b *Builder) geluTanhOf(z, c *Value) *Value {
-	p, g := b.geluTanhPower(c, c)
+	p, g := b.power(b.geluTanhSums(c, c))
 	return b.quotient(z, p, g)
 }
-
-func (b *Builder) geluTanhPower(c, of *Value) (p, g *Value) { return b.power(b.geluTanhSums(c, of)) }
 
 // geluTanhSums has high+low = C0 + C1·of², where the square is a sum of two floats, too. of is c,
 // or a number that makes no difference.

@@ -42,7 +42,7 @@ func elements(f spec.Function, of Function) Kernel {
 func gated(f spec.Function, of Function) Kernel {
 	return Kernel{Function: f, Lanes: "dst", Body: func(b *Builder) {
 		y := of(b, b.Load(b.Slice("gate")))
-		b.Store(b.Slice("dst"), b.Mul(y, b.Load(b.Slice("up"))))
+		b.Store(b.Slice("dst"), b.mayUnderflow(y, b.Load(b.Slice("up"))))
 	}}
 }
 

@@ -136,9 +136,10 @@ func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
 			for i, a := range n.Args {
 				w := m.Worth(n, i)
 				switch {
-				case careful > 0:
-					w = 0
+				case careful > 0: // at last
 				case part == Row && p.Count != "":
+					w *= rows * rows
+				default:
 					w *= rows
 				}
 				worth[a] += w

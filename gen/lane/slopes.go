@@ -28,7 +28,7 @@ func backward(f spec.Function, from, to uint32, whole, usual slope) Kernel {
 		}
 		results := b.Rare(x, from, to, both(whole.limited), both(usual))
 		b.Store(b.Slice("f"), results[0])
-		b.Store(b.Slice("dx"), b.Mul(b.Load(b.Slice("dy")), results[1]))
+		b.Store(b.Slice("dx"), b.mayUnderflow(b.Load(b.Slice("dy")), results[1]))
 	}}
 }
 
@@ -44,11 +44,20 @@ func (s slope) limited(b *Builder, x *Value) (y, k *Value) {
 func (b *Builder) ratio(y, x *Value) *Value {
 	p, q := y, x
 	if b.Skips {
-		a, limit := b.Abs(x), b.Const(twiceUnit)
-		p = b.Select(Less, a, limit, b.CopySign(b.ToFloat(b.Abs(y)), y), y)
-		q = b.Select(Less, a, limit, b.CopySign(b.ToFloat(a), x), x)
+		p, q = b.CopySign(b.counts(y, x), y), b.CopySign(b.counts(x, x), x)
 	}
 	return b.Select(Equal, x, b.Const(0), b.number(0.5), b.Div(p, q))
+}
+
+// magnitudes is ratio for y and x of the same sign.
+func (b *Builder) magnitudes(y, x *Value) *Value {
+	return b.Select(Equal, x, b.Const(0), b.number(0.5), b.Div(b.counts(y, x), b.counts(x, x)))
+}
+
+// counts is |y|, in units of 2^-149 where x is below 2^-125.
+func (b *Builder) counts(y, x *Value) *Value {
+	a := b.Abs(y)
+	return b.Select(Less, b.Abs(x), b.Const(twiceUnit), b.ToFloat(a), a)
 }
 
 // rest is 1-z. Slopes begin with it, as then few values wait for others.
@@ -58,9 +67,14 @@ func (b *Builder) rest(z *Value) *Value { return b.Sub(b.Const(spec.One), z) }
 func (b *Builder) negative(x *Value) *Value { return b.Sub(b.Const(spec.SignBit), x) }
 
 func siluSlope(b *Builder, x *Value) (y, k *Value) {
-	rest := b.rest(wholeSiLU(b, b.negative(b.visible(x, lastSiLUSlope))))
-	y = wholeSiLU(b, x)
-	return y, b.Mul(b.ratio(y, x), rest)
+	if !b.Skips {
+		rest := b.rest(b.SiLU(b.negative(x)))
+		y = b.SiLU(x)
+		return y, b.Mul(b.ratio(y, x), rest)
+	}
+	y, c, n, r := b.carefulSiLUParts(x)
+	rest := b.Add(b.other(b.visible(x, c), n, r), b.Const(spec.One)) // 1 - SiLU(-x)
+	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
 func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
@@ -70,18 +84,17 @@ func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
 	return y, b.Mul(b.Div(y, x), rest)
 }
 
-// visible is x, but 2^-30 for smaller magnitudes, and at most a number: it makes the same sums with
-// numbers near 1.
-func (b *Builder) visible(x *Value, most uint32) *Value {
-	if !b.Skips {
-		return x
-	}
+// visible is c, but 2^-30 for magnitudes of x below: that makes the same sums with numbers near 1.
+func (b *Builder) visible(x, c *Value) *Value {
 	tiny := b.number(0x1p-30)
-	return b.AtMost(b.Select(Less, b.Abs(x), tiny, tiny, x), b.Const(most))
+	return b.Select(Less, b.Abs(x), tiny, tiny, c)
 }
 
 func geluSlope(b *Builder, x *Value) (y, k *Value) {
-	v := b.visible(x, lastGELUSlope)
+	v := x
+	if b.Skips {
+		v = b.AtMost(b.visible(x, x), b.Const(lastGELUSlope))
+	}
 	part := b.Mul(v, b.density(v))
 	if b.Skips { // too small to change the sum, but for the sign of 0
 		part = b.Select(Less, b.Abs(x), b.number(0x1p-30), b.And(x, b.Const(spec.SignBit)), part)
@@ -103,10 +116,15 @@ func (b *Builder) density(x *Value) *Value {
 }
 
 func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
-	v := b.visible(x, lastGELUTanhSlope)
-	rest := b.rest(b.Mul(wholeGELUTanh(b, b.negative(v)), b.tanhSlope(v)))
-	y = wholeGELUTanh(b, x)
-	return y, b.Mul(b.ratio(y, x), rest)
+	if !b.Skips {
+		rest := b.rest(b.Mul(b.GELUTanh(b.negative(x)), b.tanhSlope(x)))
+		y = b.GELUTanh(x)
+		return y, b.Mul(b.ratio(y, x), rest)
+	}
+	y, c, n, r := b.carefulGELUTanhParts(x)
+	v := b.visible(x, c)
+	rest := b.Add(b.Mul(b.other(v, n, r), b.tanhSlope(v)), b.Const(spec.One))
+	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
 func usualGELUTanhSlope(b *Builder, x *Value) (y, k *Value) {
