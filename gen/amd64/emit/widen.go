@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -22,6 +24,29 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
+// LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 a byte is shifted to
+// where each of its lanes begins, and looked up by its low 4 bits.
+func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
+	if g.EVEX() {
+		starts, numbers := make([]uint32, 16), make([]uint32, 16)
+		for i := range starts {
+			starts[i], numbers[i] = uint32(4*i), math.Float32bits(float32(int8(i<<4)>>4))
+		}
+		at, table := g.AtHand(g.Repeated("startsInt4", starts...)), g.AtHand(g.Repeated("floatsInt4", numbers...))
+		return func(m operand.Mem, v reg.VecVirtual) {
+			g.VPMULTISHIFTQB_BCST(m, at, v)
+			g.VPERMPS(table, v, v)
+		}
+	}
+	up := g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)
+	return func(m operand.Mem, v reg.VecVirtual) {
+		g.VPBROADCASTD(m, v)
+		g.VPSLLVD(up, v, v)
+		g.VPSRAD(operand.Imm(28), v, v)
+		g.VCVTDQ2PS(v, v)
+	}
+}
+
 // A KeyColumn emits the code that makes a column from loaded words, and returns the
 // column. It is called once, in the order of the columns.
 type KeyColumn func() reg.VecVirtual
@@ -30,6 +55,34 @@ type KeyColumn func() reg.VecVirtual
 type WordByte struct {
 	number     int        // 0 is the lowest
 	mask, sign operand.Op // of the lower two
+}
+
+// A WordNibble are 4 bits in the words of int4, or in their upper halves.
+type WordNibble struct {
+	mask, sign operand.Op
+	shift      bool // the words first: their upper halves follow
+}
+
+// WordNibbles returns the eight parts of a word, with constants as WordBytes has them.
+func (g *Gen) WordNibbles() (list []WordNibble) {
+	for i := range 8 {
+		if i >= 4 {
+			list = append(list, list[i-4])
+			list[i].shift = i == 4
+			continue
+		}
+		power := uint32(127+23-4*i) << 23
+		list = append(list, WordNibble{mask: g.Constant(0xf << (4 * i)), sign: g.AtHand(g.Constant(power | 8<<(4*i)))})
+	}
+	return list
+}
+
+// WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the fourth.
+func (g *Gen) WidenNibble(words reg.VecVirtual, b WordNibble) reg.VecVirtual {
+	if b.shift {
+		g.VPSRLD(operand.Imm(16), words, words)
+	}
+	return g.biased(words, b.mask, b.sign)
 }
 
 // HalvesOrder is the operand order of WidenWords.
@@ -76,17 +129,7 @@ func (g *Gen) WordBytes() []WordByte {
 // do not, on Zen 4. Logical instructions and differences are executed on others as well.
 func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	if b.mask != nil {
-		x := g.Vec()
-		if g.EVEX() {
-			const aAndBXorC = 0x6a
-			g.VMOVAPS(words, x)
-			g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
-		} else {
-			g.VPAND(b.mask, words, x)
-			g.VPXOR(b.sign, x, x)
-		}
-		g.VSUBPS(b.sign, x, x)
-		return x
+		return g.biased(words, b.mask, b.sign)
 	}
 	x := words
 	if b.number < 3 {
@@ -95,5 +138,21 @@ func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	}
 	g.VPSRAD(operand.Imm(24), x, x)
 	g.VCVTDQ2PS(x, x)
+	return x
+}
+
+// biased returns the bits of words under a mask as float32, by the constants of WordBytes. With
+// AVX-512 the sign is in a register.
+func (g *Gen) biased(words reg.VecVirtual, mask, sign operand.Op) reg.VecVirtual {
+	x := g.Vec()
+	if g.EVEX() {
+		const aAndCXorB = 0x6c
+		g.VMOVAPS(words, x)
+		g.VPTERNLOGD(operand.U8(aAndCXorB), mask, sign, x)
+	} else {
+		g.VPAND(mask, words, x)
+		g.VPXOR(sign, x, x)
+	}
+	g.VSUBPS(sign, x, x)
 	return x
 }
