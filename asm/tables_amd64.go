@@ -216,14 +216,14 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKRowsF16:  skinnyQKRowsF16AVX512,
 		HalvesE5M2: skinnyHalvesE5M2AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
-		QKRowsF8E4M3: skinnyQKRowsF8E4M3AVX512,
-		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
-		QKRowsF8E5M2: skinnyQKRowsF8E5M2AVX512,
-		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
-	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
-		PVRowsInt4: skinnyPVRowsInt4AVX512,
+		QKRowsF8E4M3: skinnyQKRowsF8E4M3AVX512,
+		QKRowsF8E5M2: skinnyQKRowsF8E5M2AVX512,
+		PVRowsInt4:   skinnyPVRowsInt4AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
+		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
+		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE4M3: skinnyHalvesE4M3AVX512,

@@ -40,7 +40,6 @@ func (g *gen) newFloat8(at operand.Mem) *emit.Float8 {
 	g.Label("e5m2")
 	f.Load(spec.E5M2)
 	g.Label("tables")
-	f.Float32s()
 	return f
 }
 
@@ -50,7 +49,7 @@ type valueWidener struct {
 	element spec.Element
 	nibbles func(m operand.Mem, v reg.VecVirtual)
 	float8  *emit.Float8
-	orders  []operand.Mem // of the vectors of a line's bytes
+	order   operand.Op // of a line's bytes
 }
 
 func (g *gen) newValueWidener(e spec.Element) *valueWidener {
@@ -60,9 +59,7 @@ func (g *gen) newValueWidener(e spec.Element) *valueWidener {
 		w.nibbles = g.LoadNibbles()
 	case e.IsFloat8():
 		w.float8 = g.newFloat8(g.Memory(g.Param("p").Cap()))
-		for i := range spec.LineBytes / g.Lanes() {
-			w.orders = append(w.orders, g.Float8Order(i*g.Lanes(), 1))
-		}
+		w.order = g.LineOrder()
 	}
 	return w
 }
@@ -73,23 +70,8 @@ func (w *valueWidener) load(m operand.Mem, v reg.VecVirtual) {
 	case w.nibbles != nil:
 		w.nibbles(m, v)
 	case w.float8 != nil:
-		w.g.VBROADCASTI32X4(m, v)
-		w.widen(v, []reg.VecVirtual{v})
+		w.float8.LoadVector(m, v)
 	default:
 		w.g.LoadWide(w.element, m, v)
-	}
-}
-
-// loadLine loads the vectors of a line of bytes.
-func (w *valueWidener) loadLine(m operand.Mem, v []reg.VecVirtual) {
-	w.g.VMOVUPS(m, v[0])
-	w.widen(v[0], v)
-}
-
-// widen widens the first bytes of x, which may be the first vector.
-func (w *valueWidener) widen(x reg.VecVirtual, v []reg.VecVirtual) {
-	lower, upper := w.float8.Halves(x)
-	for i := range v {
-		w.float8.Float32(lower, upper, w.orders[i], v[i])
 	}
 }

@@ -275,7 +275,7 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 		for i := range v {
 			before(i)
 		}
-		f.wide.loadLine(row, v)
+		f.wide.float8.LoadLine(row, f.wide.order, v)
 		return
 	}
 	for i := range v {
@@ -344,7 +344,7 @@ func (f *pvEmitter) block(s columnBlock) {
 	if groups[0] != s.groups[0] {
 		f.g.Label(s.name + "next")
 	}
-	if s.lines <= 1 { // else there is one group, see fits
+	if s.lines <= 1 || f.element.IsFloat8() { // else there is one group, see fits
 		f.g.CMPQ(f.lane, f.g.Argument("n"))
 		f.g.JL(operand.LabelRef(s.name + "group"))
 	}
@@ -385,8 +385,12 @@ func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 }
 
 // fits skips the blocks of several lines if the queries are more than one group, which would read
-// V more than once, or if the columns of a block have more than one scale.
+// V more than once, or if the columns of a block have more than one scale. What a line of bytes is
+// widened with takes longer for parts of it.
 func (f *pvEmitter) fits(s columnBlock) {
+	if f.element.IsFloat8() {
+		return
+	}
 	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most())))
 	f.g.JG(operand.LabelRef(s.name + "end"))
 	if f.element.IsScaled() {

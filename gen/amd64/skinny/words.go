@@ -31,7 +31,7 @@ type keyWidener struct {
 	bytesOf    []emit.WordByte // int8: the bytes of a word
 	nibbles    []emit.WordNibble
 	float8     *emit.Float8
-	orders     []operand.Mem // of its columns
+	evens      reg.VecVirtual // the bytes 0 and 2
 	first, at  operand.Mem
 	lsc, group operand.Mem
 	left       operand.Mem
@@ -49,9 +49,8 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 	case spec.E4M3, spec.E5M2:
 		w.n = 4
 		w.float8 = g.newFloat8(g.Memory(g.Param("max").Cap()))
-		for i := range w.element.PerWord() {
-			w.orders = append(w.orders, g.Float8Order(i, w.element.PerWord()))
-		}
+		w.evens = g.Vec()
+		g.VMOVUPS(g.Constant(0x00ff00ff), w.evens)
 	case spec.Int8, spec.Int4:
 		w.n = 4 // are 16 or 32 columns
 		if e == spec.Int8 {
@@ -168,7 +167,7 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn
 			return t
 		}}
 	case spec.E4M3, spec.E5M2:
-		return w.float8.Columns(t, w.orders)
+		return w.float8.Columns(t, w.evens)
 	}
 	var columns []emit.KeyColumn
 	scaled := func(x reg.VecVirtual) reg.VecVirtual {

@@ -108,20 +108,18 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 		e.pieces(to, 16, func(i int) *expr.Node { return e.g.Mux(e.half(at, i), halves) })
 	case "VPERMI2B":
 		y, x, at := e.read(args[0], words), e.read(args[1], words), e.read(to, words)
-		bytes, k := make([]*expr.Node, 8*words), (*expr.Node)(nil)
-		if len(args) > 3 { // clears the bytes that the mask lacks
-			k = e.mask(args[2])
-		}
+		bytes := make([]*expr.Node, 8*words)
 		for i := range 4 * words {
 			bytes[i], bytes[4*words+i] = e.octet(x, i), e.octet(y, i)
 		}
-		e.pieces(to, 8, func(i int) *expr.Node {
-			found := e.g.Mux(e.octet(at, i), bytes)
-			if k != nil {
-				found = e.g.Select(e.g.Extract(k, i, 1), found, e.g.Const(8, 0))
-			}
-			return found
-		})
+		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
+	case "VPERMB":
+		v, at := e.read(args[0], words), e.read(args[1], words)
+		bytes := make([]*expr.Node, 4*words)
+		for i := range bytes {
+			bytes[i] = e.octet(v, i)
+		}
+		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
 	case "VPMULTISHIFTQB":
 		v, at := make(vec, words), e.read(args[1], words)
 		for i, two := range slices.Repeat(e.read(args[0], 2), words/2) { // 64 bits for all

@@ -163,17 +163,17 @@ func (e *exec) shift(w int) {
 	}
 }
 
-// masks executes an instruction on mask registers: of 16 bits, but for a move of 64.
+// masks executes an instruction on mask registers of 16 bits.
 func (e *exec) masks() bool {
 	g := e.g
 	switch op := e.in.Op; op {
-	case "KMOVW", "KMOVQ":
+	case "KMOVW":
 		from, to := e.args[0], e.args[1]
 		if k, ok := maskNumber(to.Reg); ok {
 			if j, ok := maskNumber(from.Reg); ok {
 				e.W[firstMask+k] = e.Get(firstMask+j, from.Reg)
 			} else {
-				e.W[firstMask+k] = e.value(from, map[string]int{"KMOVW": 16, "KMOVQ": 64}[op])
+				e.W[firstMask+k] = e.value(from, 16)
 			}
 			break
 		}

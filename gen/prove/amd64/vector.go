@@ -32,7 +32,7 @@ func (e *exec) operandsOf() (op string, args []machine.Operand, m masked, broadc
 	op, m.zero = strings.CutSuffix(op, ".Z")
 	op, broadcast = strings.CutSuffix(op, ".BCST")
 	if n := len(args); n >= 2 && !writesMask(args[n-1]) {
-		if _, ok := maskNumber(args[n-2].Reg); ok && op != "VBLENDMPS" && op != "VBLENDMPD" && op != "VPMOVM2D" && op != "VPERMI2B" {
+		if _, ok := maskNumber(args[n-2].Reg); ok && op != "VBLENDMPS" && op != "VBLENDMPD" && op != "VPMOVM2D" {
 			m.mask = e.mask(args[n-2])
 			args = append(append([]machine.Operand{}, args[:n-2]...), args[n-1])
 		}
