@@ -446,6 +446,16 @@ func skinnyQKRowsInt8AVX2(a ukernel.QKRowsInt8Args)
 //go:noescape
 func skinnyPVRowsInt8AVX2(a ukernel.PVRowsInt8Args)
 
+// skinnyQKRowsInt4AVX2 is SkinnyKernels.QKRowsInt4, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsInt4AVX2(a ukernel.QKRowsInt8Args)
+
+// skinnyPVRowsInt4AVX2 is SkinnyKernels.PVRowsInt4, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsInt4AVX2(a ukernel.PVRowsInt8Args)
+
 // skinnyQKEvenOddAVX2 is SkinnyKernels.QKEvenOdd, see package ukernel.
 //
 //go:noescape

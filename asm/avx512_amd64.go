@@ -576,6 +576,46 @@ func skinnyQKRowsInt8AVX512(a ukernel.QKRowsInt8Args)
 //go:noescape
 func skinnyPVRowsInt8AVX512(a ukernel.PVRowsInt8Args)
 
+// keyRowsFloat8AVX512 is SkinnyQKRowsF8E4M3 and the kernel for E5M2, which jump to it.
+//
+//go:noescape
+func keyRowsFloat8AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// skinnyQKRowsF8E4M3AVX512 is SkinnyKernels.QKRowsF8E4M3, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsF8E4M3AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// valueRowsFloat8AVX512 is SkinnyPVRowsF8E4M3 and the kernel for E5M2, which jump to it.
+//
+//go:noescape
+func valueRowsFloat8AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyPVRowsF8E4M3AVX512 is SkinnyKernels.PVRowsF8E4M3, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsF8E4M3AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyQKRowsF8E5M2AVX512 is SkinnyKernels.QKRowsF8E5M2, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsF8E5M2AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+
+// skinnyPVRowsF8E5M2AVX512 is SkinnyKernels.PVRowsF8E5M2, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsF8E5M2AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// skinnyQKRowsInt4AVX512 is SkinnyKernels.QKRowsInt4, see package ukernel.
+//
+//go:noescape
+func skinnyQKRowsInt4AVX512(a ukernel.QKRowsInt8Args)
+
+// skinnyPVRowsInt4AVX512 is SkinnyKernels.PVRowsInt4, see package ukernel.
+//
+//go:noescape
+func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
+
 // skinnyQKEvenOddAVX512 is SkinnyKernels.QKEvenOdd, see package ukernel.
 //
 //go:noescape

@@ -45582,7 +45582,6 @@ loaded:
 	IMULQ R13, BP
 	ADDQ  R14, BP
 	MOVQ  BP, a_Max_len+152(FP)
-	SHLQ  $0x00, R15
 	NEGQ  R15
 	MOVQ  R15, a_Far+192(FP)
 	MOVQ  $0x00000001, a_Ldk+48(FP)
@@ -45707,12 +45706,12 @@ ahead8more:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z22
 	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	VMULPS           Z22, Z23, Z23
 	VMOVAPS          Z4, Z21
 	VMOVUPS          (SI), X20
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z22, Z21, Z21
 	VFMADD231PS.BCST (R14), Z23, Z8
@@ -45772,7 +45771,7 @@ ahead8next1:
 ahead8next2:
 	VINSERTF32X4     $0x02, (DI)(AX*2), Z21, Z21
 	VMOVAPS          Z5, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	VMULPS           Z22, Z23, Z23
 	VINSERTF32X4     $0x03, (DI)(R10*1), Z21, Z21
@@ -45793,7 +45792,7 @@ ahead8next3:
 	VMOVUPS          (R8), X4
 	LEAQ             (R14)(R13*2), R14
 	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VINSERTF32X4     $0x01, (R8)(AX*1), Z4, Z4
 	VSUBPS           Z3, Z24, Z24
 	VMULPS           Z22, Z24, Z24
@@ -45854,7 +45853,7 @@ ahead8next5:
 ahead8next6:
 	VINSERTF32X4     $0x03, (R9)(R10*1), Z23, Z23
 	VMOVAPS          Z6, Z25
-	VPTERNLOGD       $0x6a, Z1, Z0, Z25
+	VPTERNLOGD       $0x6c, Z0, Z1, Z25
 	VSUBPS           Z1, Z25, Z25
 	VMULPS           Z22, Z25, Z25
 	VFMADD231PS.BCST (R14)(R13*1), Z5, Z8
@@ -45875,7 +45874,7 @@ ahead8next7:
 	VUNPCKHPS        Z21, Z20, Z5
 	LEAQ             (R14)(R13*2), R14
 	VMOVAPS          Z6, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VUNPCKLPS        Z23, Z4, Z20
 	VMULPS           Z22, Z21, Z21
@@ -45935,7 +45934,7 @@ ahead8next9:
 
 ahead8next10:
 	VMOVAPS          Z7, Z4
-	VPTERNLOGD       $0x6a, Z1, Z0, Z4
+	VPTERNLOGD       $0x6c, Z0, Z1, Z4
 	VSUBPS           Z1, Z4, Z4
 	VMULPS           Z22, Z4, Z4
 	VFMADD231PS.BCST (R14)(R13*1), Z6, Z8
@@ -45954,7 +45953,7 @@ ahead8next10:
 ahead8next11:
 	LEAQ             (R14)(R13*2), R14
 	VMOVAPS          Z7, Z5
-	VPTERNLOGD       $0x6a, Z3, Z2, Z5
+	VPTERNLOGD       $0x6c, Z2, Z3, Z5
 	VSUBPS           Z3, Z5, Z5
 	VMULPS           Z22, Z5, Z5
 	VFMADD231PS.BCST (R14), Z4, Z8
@@ -46202,12 +46201,12 @@ double4ahead7:
 	VMOVUPS          (R15), Z22
 	MOVQ             R14, R15
 	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VMOVUPS          (SI)(AX*4), X20
 	VSUBPS           Z1, Z23, Z23
 	VMULPS           Z22, Z23, Z23
 	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z22, Z21, Z21
 	VINSERTF32X4     $0x01, (SI)(R11*1), Z20, Z20
@@ -46253,7 +46252,7 @@ double4next2:
 	VINSERTF32X4     $0x02, (DI)(R10*2), Z21, Z21
 	VMOVAPS          Z5, Z23
 	VINSERTF32X4     $0x03, (DI)(R12*1), Z21, Z21
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	VMULPS           Z22, Z23, Z23
 	VFMADD231PS.BCST (R15)(R13*1), Z4, Z8
@@ -46269,7 +46268,7 @@ double4next3:
 	VINSERTF32X4     $0x01, (R8)(R11*1), Z4, Z4
 	LEAQ             (R15)(R13*2), R15
 	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VSUBPS           Z3, Z24, Z24
 	VMULPS           Z22, Z24, Z24
 	VFMADD231PS.BCST (R15), Z23, Z8
@@ -46314,7 +46313,7 @@ double4next5:
 double4next6:
 	VINSERTF32X4     $0x03, (R9)(R12*1), Z23, Z23
 	VMOVAPS          Z6, Z25
-	VPTERNLOGD       $0x6a, Z1, Z0, Z25
+	VPTERNLOGD       $0x6c, Z0, Z1, Z25
 	VUNPCKLPS        Z21, Z20, Z24
 	VSUBPS           Z1, Z25, Z25
 	VMULPS           Z22, Z25, Z25
@@ -46331,7 +46330,7 @@ double4next7:
 	LEAQ             (R15)(R13*2), R15
 	VUNPCKLPS        Z23, Z4, Z20
 	VMOVAPS          Z6, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z22, Z21, Z21
 	VFMADD231PS.BCST (R15), Z25, Z8
@@ -46375,7 +46374,7 @@ double4next9:
 
 double4next10:
 	VMOVAPS          Z7, Z5
-	VPTERNLOGD       $0x6a, Z1, Z0, Z5
+	VPTERNLOGD       $0x6c, Z0, Z1, Z5
 	VSUBPS           Z1, Z5, Z5
 	VMULPS           Z22, Z5, Z5
 	VFMADD231PS.BCST (R15)(R13*1), Z6, Z8
@@ -46389,7 +46388,7 @@ double4next10:
 double4next11:
 	LEAQ             (R15)(R13*2), R15
 	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6a, Z3, Z2, Z6
+	VPTERNLOGD       $0x6c, Z2, Z3, Z6
 	VSUBPS           Z3, Z6, Z6
 	VMULPS           Z22, Z6, Z6
 	VFMADD231PS.BCST (R15), Z5, Z8
@@ -46453,12 +46452,12 @@ double4more:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z7
 	VMOVAPS          Z23, Z22
-	VPTERNLOGD       $0x6a, Z1, Z0, Z22
+	VPTERNLOGD       $0x6c, Z0, Z1, Z22
 	VSUBPS           Z1, Z22, Z22
 	VMOVUPS          (SI), X5
 	VMULPS           Z7, Z22, Z22
 	VMOVAPS          Z23, Z6
-	VPTERNLOGD       $0x6a, Z3, Z2, Z6
+	VPTERNLOGD       $0x6c, Z2, Z3, Z6
 	VSUBPS           Z3, Z6, Z6
 	VMULPS           Z7, Z6, Z6
 	VFMADD231PS.BCST (R14), Z22, Z16
@@ -46503,7 +46502,7 @@ double4next17:
 double4next18:
 	VINSERTF32X4     $0x02, (DI)(AX*2), Z6, Z6
 	VMOVAPS          Z20, Z22
-	VPTERNLOGD       $0x6a, Z1, Z0, Z22
+	VPTERNLOGD       $0x6c, Z0, Z1, Z22
 	VINSERTF32X4     $0x03, (DI)(R10*1), Z6, Z6
 	VSUBPS           Z1, Z22, Z22
 	VMULPS           Z7, Z22, Z22
@@ -46520,7 +46519,7 @@ double4next19:
 	LEAQ             (R14)(R13*2), R14
 	VINSERTF32X4     $0x01, (R8)(AX*1), Z23, Z23
 	VMOVAPS          Z20, Z24
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VSUBPS           Z3, Z24, Z24
 	VMULPS           Z7, Z24, Z24
 	VFMADD231PS.BCST (R14), Z22, Z16
@@ -46565,7 +46564,7 @@ double4next21:
 double4next22:
 	VINSERTF32X4     $0x03, (R9)(R10*1), Z22, Z22
 	VMOVAPS          Z21, Z25
-	VPTERNLOGD       $0x6a, Z1, Z0, Z25
+	VPTERNLOGD       $0x6c, Z0, Z1, Z25
 	VUNPCKLPS        Z6, Z5, Z24
 	VSUBPS           Z1, Z25, Z25
 	VMULPS           Z7, Z25, Z25
@@ -46582,7 +46581,7 @@ double4next23:
 	LEAQ             (R14)(R13*2), R14
 	VMOVAPS          Z21, Z20
 	VUNPCKLPS        Z22, Z23, Z6
-	VPTERNLOGD       $0x6a, Z3, Z2, Z20
+	VPTERNLOGD       $0x6c, Z2, Z3, Z20
 	VSUBPS           Z3, Z20, Z20
 	VMULPS           Z7, Z20, Z20
 	VFMADD231PS.BCST (R14), Z25, Z16
@@ -46626,7 +46625,7 @@ double4next25:
 
 double4next26:
 	VMOVAPS          Z4, Z5
-	VPTERNLOGD       $0x6a, Z1, Z0, Z5
+	VPTERNLOGD       $0x6c, Z0, Z1, Z5
 	VSUBPS           Z1, Z5, Z5
 	VMULPS           Z7, Z5, Z5
 	VFMADD231PS.BCST (R14)(R13*1), Z21, Z16
@@ -46640,7 +46639,7 @@ double4next26:
 double4next27:
 	LEAQ             (R14)(R13*2), R14
 	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z7, Z21, Z21
 	VFMADD231PS.BCST (R14), Z5, Z16
@@ -46805,12 +46804,12 @@ rest1:
 	MOVQ         a_Scales_len+64(FP), BP
 	VMOVUPS      (BP), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 528(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 592(SP)
@@ -46824,12 +46823,12 @@ rest1:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 720(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 784(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 848(SP)
@@ -46843,12 +46842,12 @@ rest1:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 976(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1040(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1104(SP)
@@ -46862,12 +46861,12 @@ rest1:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 1232(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1296(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1360(SP)
@@ -46955,12 +46954,12 @@ rest2:
 	MOVQ         a_Scales_len+64(FP), BP
 	VMOVUPS      (BP), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 528(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 656(SP)
@@ -46974,12 +46973,12 @@ rest2:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 912(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1040(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1168(SP)
@@ -46993,12 +46992,12 @@ rest2:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1424(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1552(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1680(SP)
@@ -47012,12 +47011,12 @@ rest2:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 1936(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2064(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2192(SP)
@@ -47057,12 +47056,12 @@ rest2:
 	MOVQ         a_Scales_len+64(FP), BP
 	VMOVUPS      64(BP), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 592(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 720(SP)
@@ -47076,12 +47075,12 @@ rest2:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 976(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1104(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1232(SP)
@@ -47095,12 +47094,12 @@ rest2:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1488(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1616(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1744(SP)
@@ -47114,12 +47113,12 @@ rest2:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 2000(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2128(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2256(SP)
@@ -56204,7 +56203,6 @@ loaded:
 	IMULQ SI, R9
 	ADDQ  DI, R9
 	MOVQ  R9, a_Max_len+160(FP)
-	SHLQ  $0x00, R8
 	NEGQ  R8
 	MOVQ  R8, a_Off_cap+64(FP)
 	MOVQ  $0x00000000, (SP)
@@ -56344,12 +56342,12 @@ ahead8more:
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	MOVQ             (BX), R8
 	VSUBPS           Z1, Z23, Z23
 	VMULPS           Z22, Z23, Z23
 	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMOVUPS          (DX)(R8*1), X20
 	VMULPS           Z22, Z21, Z21
@@ -56414,7 +56412,7 @@ ahead8next2:
 	MOVQ             40(BX), R8
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
 	VMOVAPS          Z5, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	MOVQ             72(BX), R8
 	VMULPS           Z22, Z23, Z23
@@ -56437,7 +56435,7 @@ ahead8next3:
 	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
 	LEAQ             (DI)(SI*2), DI
 	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VSUBPS           Z3, Z24, Z24
 	VMULPS           Z22, Z24, Z24
 	MOVQ             16(BX), R8
@@ -56502,7 +56500,7 @@ ahead8next6:
 	VMOVUPS          (DX)(R8*1), X23
 	MOVQ             56(BX), R8
 	VMOVAPS          Z6, Z24
-	VPTERNLOGD       $0x6a, Z1, Z0, Z24
+	VPTERNLOGD       $0x6c, Z0, Z1, Z24
 	VSUBPS           Z1, Z24, Z24
 	VMULPS           Z22, Z24, Z24
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
@@ -56525,7 +56523,7 @@ ahead8next7:
 	LEAQ             (DI)(SI*2), DI
 	MOVQ             120(BX), R8
 	VMOVAPS          Z6, Z5
-	VPTERNLOGD       $0x6a, Z3, Z2, Z5
+	VPTERNLOGD       $0x6c, Z2, Z3, Z5
 	VSUBPS           Z3, Z5, Z5
 	VMULPS           Z22, Z5, Z5
 	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
@@ -56588,7 +56586,7 @@ ahead8next9:
 
 ahead8next10:
 	VMOVAPS          Z7, Z4
-	VPTERNLOGD       $0x6a, Z1, Z0, Z4
+	VPTERNLOGD       $0x6c, Z0, Z1, Z4
 	VSUBPS           Z1, Z4, Z4
 	VMULPS           Z22, Z4, Z4
 	VFMADD231PS.BCST (DI)(SI*1), Z6, Z8
@@ -56607,7 +56605,7 @@ ahead8next10:
 ahead8next11:
 	LEAQ             (DI)(SI*2), DI
 	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6a, Z3, Z2, Z6
+	VPTERNLOGD       $0x6c, Z2, Z3, Z6
 	VSUBPS           Z3, Z6, Z6
 	VMULPS           Z22, Z6, Z6
 	VFMADD231PS.BCST (DI), Z4, Z8
@@ -56894,12 +56892,12 @@ double4ahead7:
 	MOVQ             DI, R9
 	MOVQ             128(BX), R8
 	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	VMOVUPS          (DX)(R8*1), X20
 	VMULPS           Z22, Z23, Z23
 	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	MOVQ             160(BX), R8
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z22, Z21, Z21
@@ -56949,7 +56947,7 @@ double4next2:
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
 	MOVQ             200(BX), R8
 	VMOVAPS          Z5, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z23
+	VPTERNLOGD       $0x6c, Z0, Z1, Z23
 	VSUBPS           Z1, Z23, Z23
 	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
 	VMULPS           Z22, Z23, Z23
@@ -56967,7 +56965,7 @@ double4next3:
 	LEAQ             (R9)(SI*2), R9
 	MOVQ             144(BX), R8
 	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VSUBPS           Z3, Z24, Z24
 	VMOVUPS          (DX)(R8*1), X4
 	VMULPS           Z22, Z24, Z24
@@ -57017,7 +57015,7 @@ double4next6:
 	MOVQ             184(BX), R8
 	VMOVAPS          Z6, Z24
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
-	VPTERNLOGD       $0x6a, Z1, Z0, Z24
+	VPTERNLOGD       $0x6c, Z0, Z1, Z24
 	VSUBPS           Z1, Z24, Z24
 	VMULPS           Z22, Z24, Z24
 	MOVQ             216(BX), R8
@@ -57035,7 +57033,7 @@ double4next7:
 	LEAQ             (R9)(SI*2), R9
 	VMOVAPS          Z6, Z25
 	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
-	VPTERNLOGD       $0x6a, Z3, Z2, Z25
+	VPTERNLOGD       $0x6c, Z2, Z3, Z25
 	VSUBPS           Z3, Z25, Z25
 	VMULPS           Z22, Z25, Z25
 	VUNPCKLPS        Z21, Z20, Z5
@@ -57082,7 +57080,7 @@ double4next9:
 
 double4next10:
 	VMOVAPS          Z7, Z20
-	VPTERNLOGD       $0x6a, Z1, Z0, Z20
+	VPTERNLOGD       $0x6c, Z0, Z1, Z20
 	VSUBPS           Z1, Z20, Z20
 	VMULPS           Z22, Z20, Z20
 	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
@@ -57096,7 +57094,7 @@ double4next10:
 double4next11:
 	LEAQ             (R9)(SI*2), R9
 	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6a, Z3, Z2, Z6
+	VPTERNLOGD       $0x6c, Z2, Z3, Z6
 	VSUBPS           Z3, Z6, Z6
 	VMULPS           Z22, Z6, Z6
 	VFMADD231PS.BCST (R9), Z20, Z8
@@ -57156,12 +57154,12 @@ double4more:
 	VMOVUPS          64(R8), Z20
 	VMOVAPS          Z23, Z22
 	MOVQ             (BX), R8
-	VPTERNLOGD       $0x6a, Z1, Z0, Z22
+	VPTERNLOGD       $0x6c, Z0, Z1, Z22
 	VSUBPS           Z1, Z22, Z22
 	VMULPS           Z20, Z22, Z22
 	VMOVUPS          (DX)(R8*1), X6
 	VMOVAPS          Z23, Z7
-	VPTERNLOGD       $0x6a, Z3, Z2, Z7
+	VPTERNLOGD       $0x6c, Z2, Z3, Z7
 	VSUBPS           Z3, Z7, Z7
 	MOVQ             32(BX), R8
 	VMULPS           Z20, Z7, Z7
@@ -57211,7 +57209,7 @@ double4next18:
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z7, Z7
 	VMOVAPS          Z5, Z22
 	MOVQ             72(BX), R8
-	VPTERNLOGD       $0x6a, Z1, Z0, Z22
+	VPTERNLOGD       $0x6c, Z0, Z1, Z22
 	VSUBPS           Z1, Z22, Z22
 	VMULPS           Z20, Z22, Z22
 	VINSERTF32X4     $0x02, (DX)(R8*1), Z7, Z7
@@ -57229,7 +57227,7 @@ double4next19:
 	LEAQ             (DI)(SI*2), DI
 	VMOVAPS          Z5, Z24
 	MOVQ             16(BX), R8
-	VPTERNLOGD       $0x6a, Z3, Z2, Z24
+	VPTERNLOGD       $0x6c, Z2, Z3, Z24
 	VSUBPS           Z3, Z24, Z24
 	VMULPS           Z20, Z24, Z24
 	VMOVUPS          (DX)(R8*1), X23
@@ -57279,7 +57277,7 @@ double4next22:
 	MOVQ             56(BX), R8
 	VMOVAPS          Z21, Z24
 	VINSERTF32X4     $0x01, (DX)(R8*1), Z22, Z22
-	VPTERNLOGD       $0x6a, Z1, Z0, Z24
+	VPTERNLOGD       $0x6c, Z0, Z1, Z24
 	VSUBPS           Z1, Z24, Z24
 	VMULPS           Z20, Z24, Z24
 	VFMADD231PS.BCST (DI)(SI*1), Z5, Z16
@@ -57296,7 +57294,7 @@ double4next23:
 	MOVQ             120(BX), R8
 	LEAQ             (DI)(SI*2), DI
 	VMOVAPS          Z21, Z25
-	VPTERNLOGD       $0x6a, Z3, Z2, Z25
+	VPTERNLOGD       $0x6c, Z2, Z3, Z25
 	VINSERTF32X4     $0x03, (DX)(R8*1), Z22, Z22
 	VSUBPS           Z3, Z25, Z25
 	VMULPS           Z20, Z25, Z25
@@ -57344,7 +57342,7 @@ double4next25:
 
 double4next26:
 	VMOVAPS          Z4, Z6
-	VPTERNLOGD       $0x6a, Z1, Z0, Z6
+	VPTERNLOGD       $0x6c, Z0, Z1, Z6
 	VSUBPS           Z1, Z6, Z6
 	VMULPS           Z20, Z6, Z6
 	VFMADD231PS.BCST (DI)(SI*1), Z21, Z16
@@ -57358,7 +57356,7 @@ double4next26:
 double4next27:
 	LEAQ             (DI)(SI*2), DI
 	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6a, Z3, Z2, Z21
+	VPTERNLOGD       $0x6c, Z2, Z3, Z21
 	VSUBPS           Z3, Z21, Z21
 	VMULPS           Z20, Z21, Z21
 	VFMADD231PS.BCST (DI), Z6, Z16
@@ -57534,12 +57532,12 @@ rest1:
 	MOVQ         a_Scales_len+80(FP), R9
 	VMOVUPS      (R9), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 560(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 624(SP)
@@ -57553,12 +57551,12 @@ rest1:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 752(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 816(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 880(SP)
@@ -57572,12 +57570,12 @@ rest1:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1008(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1072(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1136(SP)
@@ -57591,12 +57589,12 @@ rest1:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 1264(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1328(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1392(SP)
@@ -57694,12 +57692,12 @@ rest2:
 	MOVQ         a_Scales_len+80(FP), R9
 	VMOVUPS      (R9), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 560(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 688(SP)
@@ -57713,12 +57711,12 @@ rest2:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 944(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1072(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1200(SP)
@@ -57732,12 +57730,12 @@ rest2:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1456(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1584(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1712(SP)
@@ -57751,12 +57749,12 @@ rest2:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 1968(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2096(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2224(SP)
@@ -57812,12 +57810,12 @@ rest2:
 	MOVQ         a_Scales_len+80(FP), R9
 	VMOVUPS      64(R9), Z22
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z1, Z0, Z25
+	VPTERNLOGD   $0x6c, Z0, Z1, Z25
 	VSUBPS       Z1, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 624(SP)
 	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6a, Z3, Z2, Z25
+	VPTERNLOGD   $0x6c, Z2, Z3, Z25
 	VSUBPS       Z3, Z25, Z25
 	VMULPS       Z22, Z25, Z25
 	VMOVUPS      Z25, 752(SP)
@@ -57831,12 +57829,12 @@ rest2:
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1008(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z1, Z0, Z23
+	VPTERNLOGD   $0x6c, Z0, Z1, Z23
 	VSUBPS       Z1, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1136(SP)
 	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6a, Z3, Z2, Z23
+	VPTERNLOGD   $0x6c, Z2, Z3, Z23
 	VSUBPS       Z3, Z23, Z23
 	VMULPS       Z22, Z23, Z23
 	VMOVUPS      Z23, 1264(SP)
@@ -57850,12 +57848,12 @@ rest2:
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1520(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1648(SP)
 	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 1776(SP)
@@ -57869,12 +57867,12 @@ rest2:
 	VMULPS       Z22, Z24, Z24
 	VMOVUPS      Z24, 2032(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z1, Z0, Z21
+	VPTERNLOGD   $0x6c, Z0, Z1, Z21
 	VSUBPS       Z1, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2160(SP)
 	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6a, Z3, Z2, Z21
+	VPTERNLOGD   $0x6c, Z2, Z3, Z21
 	VSUBPS       Z3, Z21, Z21
 	VMULPS       Z22, Z21, Z21
 	VMOVUPS      Z21, 2288(SP)
@@ -59071,6 +59069,7273 @@ rest1end:
 done:
 	VZEROUPPER
 	RET
+
+// func keyRowsFloat8AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
+TEXT ·keyRowsFloat8AVX512(SB), $2744-160
+	PCALIGN $0x40
+	CMPQ    max_cap+128(FP), $0x05
+	JE      e5m2
+	VMOVUPS lowerF8E4M3AAVX512<>+0(SB), Z0
+	VMOVUPS lowerF8E4M3BAVX512<>+0(SB), Z1
+	VMOVUPS upperF8E4M3AAVX512<>+0(SB), Z2
+	VMOVUPS upperF8E4M3BAVX512<>+0(SB), Z3
+	JMP     tables
+
+e5m2:
+	VMOVUPS lowerF8E5M2AAVX512<>+0(SB), Z0
+	VMOVUPS lowerF8E5M2BAVX512<>+0(SB), Z1
+	VMOVUPS upperF8E5M2AAVX512<>+0(SB), Z2
+	VMOVUPS upperF8E5M2BAVX512<>+0(SB), Z3
+
+tables:
+	VMOVUPS const00ff00ffAVX512<>+0(SB), Z4
+	MOVQ    next_len+144(FP), AX
+	MOVQ    k_base+24(FP), CX
+	MOVQ    CX, 16(SP)
+	SHLQ    $0x03, AX
+	ADDQ    next_base+136(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    d+104(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, next_len+144(FP)
+	MOVQ    k_base+24(FP), DX
+	MOVQ    off_base+48(FP), BX
+	MOVQ    max_len+120(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, q_cap+88(FP)
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  off_len+56(FP), $0x10
+	JGE   whole
+	CMPQ  off_len+56(FP), $0x00
+	JE    done
+	MOVQ  off_len+56(FP), AX
+	SUBQ  $0x10, AX
+	MOVQ  SI, CX
+	IMULQ AX, CX
+	ADDQ  CX, s_base+0(FP)
+	SHLQ  $0x03, AX
+	ADDQ  AX, BX
+	MOVQ  $+16, off_len+56(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+group:
+	MOVQ         s_len+8(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         q_base+72(FP), DI
+	MOVQ         next_base+136(FP), AX
+	MOVQ         AX, next_cap+152(FP)
+	MOVQ         (AX), AX
+	ADDQ         16(SP), AX
+	MOVQ         next_len+144(FP), CX
+	MOVQ         d+104(FP), R8
+	MOVQ         R8, k_cap+40(FP)
+	MOVQ         $0x00000000, s_cap+16(FP)
+	MOVQ         n+96(FP), R8
+	SUBQ         s_len+8(FP), R8
+	CMPQ         8(SP), $0x00
+	JNE          loaded
+	MOVQ         (BX), R8
+	VMOVUPS      (DX)(R8*1), X7
+	MOVQ         32(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z7, Z7
+	MOVQ         64(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z7, Z7
+	MOVQ         96(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z7, Z7
+	MOVQ         8(BX), R8
+	VMOVUPS      (DX)(R8*1), X8
+	MOVQ         40(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z8, Z8
+	MOVQ         72(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z8, Z8
+	MOVQ         104(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z8, Z8
+	MOVQ         16(BX), R8
+	VMOVUPS      (DX)(R8*1), X5
+	MOVQ         48(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z5, Z5
+	MOVQ         80(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z5, Z5
+	MOVQ         112(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z5, Z5
+	MOVQ         24(BX), R8
+	VMOVUPS      (DX)(R8*1), X9
+	MOVQ         56(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z9, Z9
+	MOVQ         88(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z9, Z9
+	MOVQ         120(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z9, Z9
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z8
+	VUNPCKLPS    Z9, Z5, Z7
+	VUNPCKHPS    Z9, Z5, Z9
+	VUNPCKLPD    Z7, Z6, Z5
+	VUNPCKHPD    Z7, Z6, Z6
+	VUNPCKLPD    Z9, Z8, Z7
+	VUNPCKHPD    Z9, Z8, Z8
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
+	VMOVAPS      Z8, Z8
+
+loaded:
+	MOVQ  d+104(FP), R8
+	ANDQ  $-16, R8
+	LEAQ  -16(R8), R9
+	IMULQ SI, R9
+	ADDQ  DI, R9
+	MOVQ  R9, max_len+120(FP)
+	NEGQ  R8
+	MOVQ  R8, off_cap+64(FP)
+	MOVQ  $0x00000000, (SP)
+	MOVQ  $0x00000001, 8(SP)
+	MOVQ  n+96(FP), R9
+	SUBQ  s_len+8(FP), R9
+	CMPQ  R9, $0x08
+	JG    begin
+
+	// This is the last group: the next tile has the next rows.
+	MOVQ off_len+56(FP), R9
+	SUBQ $0x10, R9
+	MOVQ $0x00000080, R8
+	CMPQ n+96(FP), $0x04
+	JG   once
+	CMPQ R9, $0x10
+	JL   once
+	SUBQ $0x10, R9
+	ADDQ R8, R8
+
+once:
+	ADDQ R8, (SP)
+	CMPQ R9, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R8, (SP)
+	MOVQ $0x00000000, 8(SP)
+
+begin:
+	MOVQ n+96(FP), R8
+	SUBQ s_len+8(FP), R8
+
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ off_len+56(FP), $0x20
+	JL   fewerdouble4
+	CMPQ n+96(FP), $0x04
+	JLE  double4
+
+fewerdouble4:
+	// 16 keys by 4 to 8 queries.
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+ahead8segment:
+	MOVQ   k_cap+40(FP), R8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	CMPQ   R8, $0x40
+	JLE    ahead8columns
+	MOVQ   $0x00000040, R8
+
+ahead8columns:
+	SUBQ    R8, k_cap+40(FP)
+	ANDQ    $-16, R8
+	JZ      ahead8rest
+	IMULQ   SI, R8
+	ADDQ    DI, R8
+	MOVQ    R8, k_len+32(FP)
+	PCALIGN $0x40
+
+ahead8step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead0
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+ahead8ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead1
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+ahead8ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead2
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+ahead8ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead3
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+ahead8ahead3:
+	CMPQ DI, max_len+120(FP)
+	JNE  ahead8more
+	ADDQ off_cap+64(FP), DX
+	ADDQ (SP), BX
+
+ahead8more:
+	ADDQ             $+16, DX
+	CMPQ             544(SP), $-126
+	VMOVAPS          Z5, Z21
+	VPERMI2B         Z1, Z0, Z21
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	MOVQ             (BX), R8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPSRLD           $0x08, Z21, Z22
+	VPTERNLOGD       $0xb8, Z21, Z4, Z5
+	VMOVUPS          (DX)(R8*1), X21
+	VPTERNLOGD       $0xe2, Z23, Z4, Z22
+	VPSLLD           $0x10, Z5, Z23
+	VPSLLD           $0x10, Z22, Z24
+	VFMADD231PS.BCST (DI), Z23, Z9
+	VFMADD231PS.BCST 4(DI), Z23, Z10
+	MOVQ             32(BX), R8
+	VFMADD231PS.BCST 8(DI), Z23, Z11
+	VFMADD231PS.BCST 12(DI), Z23, Z12
+	JEQ              ahead8next0
+	VFMADD231PS.BCST 16(DI), Z23, Z13
+	JPS              ahead8next0
+	VFMADD231PS.BCST 20(DI), Z23, Z14
+	JCC              ahead8next0
+	VFMADD231PS.BCST 24(DI), Z23, Z15
+	JPL              ahead8next0
+	VFMADD231PS.BCST 28(DI), Z23, Z16
+
+ahead8next0:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
+	MOVQ             64(BX), R8
+	VANDPS           constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z24, Z9
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
+	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z12
+	JEQ              ahead8next1
+	VFMADD231PS.BCST 16(DI)(SI*1), Z24, Z13
+	JPS              ahead8next1
+	VFMADD231PS.BCST 20(DI)(SI*1), Z24, Z14
+	JCC              ahead8next1
+	VFMADD231PS.BCST 24(DI)(SI*1), Z24, Z15
+	JPL              ahead8next1
+	VFMADD231PS.BCST 28(DI)(SI*1), Z24, Z16
+
+ahead8next1:
+	MOVQ             96(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z22, Z22
+	MOVQ             8(BX), R8
+	VFMADD231PS.BCST (DI), Z5, Z9
+	VFMADD231PS.BCST 4(DI), Z5, Z10
+	VFMADD231PS.BCST 8(DI), Z5, Z11
+	VFMADD231PS.BCST 12(DI), Z5, Z12
+	VMOVUPS          (DX)(R8*1), X26
+	JEQ              ahead8next2
+	VFMADD231PS.BCST 16(DI), Z5, Z13
+	JPS              ahead8next2
+	VFMADD231PS.BCST 20(DI), Z5, Z14
+	JCC              ahead8next2
+	VFMADD231PS.BCST 24(DI), Z5, Z15
+	JPL              ahead8next2
+	VFMADD231PS.BCST 28(DI), Z5, Z16
+
+ahead8next2:
+	MOVQ             40(BX), R8
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z26, Z26
+	VMOVAPS          Z6, Z23
+	VPERMI2B         Z1, Z0, Z23
+	VMOVAPS          Z6, Z24
+	VPERMI2B         Z3, Z2, Z24
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z6, Z24
+	MOVQ             72(BX), R8
+	VPSLLD           $0x08, Z24, Z6
+	VPSRLD           $0x08, Z23, Z5
+	VPTERNLOGD       $0xb8, Z23, Z4, Z6
+	VPTERNLOGD       $0xe2, Z24, Z4, Z5
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z26, Z26
+	VPSLLD           $0x10, Z6, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z12
+	MOVQ             104(BX), R8
+	JEQ              ahead8next3
+	VFMADD231PS.BCST 16(DI)(SI*1), Z22, Z13
+	JPS              ahead8next3
+	VFMADD231PS.BCST 20(DI)(SI*1), Z22, Z14
+	JCC              ahead8next3
+	VFMADD231PS.BCST 24(DI)(SI*1), Z22, Z15
+	JPL              ahead8next3
+	VFMADD231PS.BCST 28(DI)(SI*1), Z22, Z16
+
+ahead8next3:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z26, Z26
+	MOVQ             16(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z5, Z22
+	VFMADD231PS.BCST (DI), Z24, Z9
+	VFMADD231PS.BCST 4(DI), Z24, Z10
+	VMOVUPS          (DX)(R8*1), X23
+	VFMADD231PS.BCST 8(DI), Z24, Z11
+	VFMADD231PS.BCST 12(DI), Z24, Z12
+	JEQ              ahead8next4
+	VFMADD231PS.BCST 16(DI), Z24, Z13
+	JPS              ahead8next4
+	VFMADD231PS.BCST 20(DI), Z24, Z14
+	JCC              ahead8next4
+	VFMADD231PS.BCST 24(DI), Z24, Z15
+	JPL              ahead8next4
+	VFMADD231PS.BCST 28(DI), Z24, Z16
+
+ahead8next4:
+	MOVQ             48(BX), R8
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
+	VANDPS           constffff0000AVX512<>+0(SB), Z6, Z6
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z10
+	MOVQ             80(BX), R8
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z12
+	JEQ              ahead8next5
+	VFMADD231PS.BCST 16(DI)(SI*1), Z22, Z13
+	JPS              ahead8next5
+	VFMADD231PS.BCST 20(DI)(SI*1), Z22, Z14
+	JCC              ahead8next5
+	VFMADD231PS.BCST 24(DI)(SI*1), Z22, Z15
+	JPL              ahead8next5
+	VFMADD231PS.BCST 28(DI)(SI*1), Z22, Z16
+
+ahead8next5:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
+	MOVQ             112(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z5, Z5
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST (DI), Z6, Z9
+	VFMADD231PS.BCST 4(DI), Z6, Z10
+	VFMADD231PS.BCST 8(DI), Z6, Z11
+	VFMADD231PS.BCST 12(DI), Z6, Z12
+	JEQ              ahead8next6
+	VFMADD231PS.BCST 16(DI), Z6, Z13
+	JPS              ahead8next6
+	VFMADD231PS.BCST 20(DI), Z6, Z14
+	JCC              ahead8next6
+	VFMADD231PS.BCST 24(DI), Z6, Z15
+	JPL              ahead8next6
+	VFMADD231PS.BCST 28(DI), Z6, Z16
+
+ahead8next6:
+	MOVQ             24(BX), R8
+	VMOVUPS          (DX)(R8*1), X25
+	VMOVAPS          Z7, Z6
+	MOVQ             56(BX), R8
+	VPERMI2B         Z1, Z0, Z6
+	VMOVAPS          Z7, Z27
+	VPERMI2B         Z3, Z2, Z27
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z7, Z27
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z25, Z25
+	VPSLLD           $0x08, Z27, Z24
+	VPSRLD           $0x08, Z6, Z22
+	VPTERNLOGD       $0xb8, Z6, Z4, Z24
+	VPTERNLOGD       $0xe2, Z27, Z4, Z22
+	VPSLLD           $0x10, Z24, Z7
+	MOVQ             88(BX), R8
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z12
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z25, Z25
+	JEQ              ahead8next7
+	VFMADD231PS.BCST 16(DI)(SI*1), Z5, Z13
+	JPS              ahead8next7
+	VFMADD231PS.BCST 20(DI)(SI*1), Z5, Z14
+	JCC              ahead8next7
+	VFMADD231PS.BCST 24(DI)(SI*1), Z5, Z15
+	JPL              ahead8next7
+	VFMADD231PS.BCST 28(DI)(SI*1), Z5, Z16
+
+ahead8next7:
+	MOVQ             120(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z25, Z25
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z22, Z5
+	VFMADD231PS.BCST (DI), Z7, Z9
+	VFMADD231PS.BCST 4(DI), Z7, Z10
+	VUNPCKLPS        Z26, Z21, Z6
+	VFMADD231PS.BCST 8(DI), Z7, Z11
+	VFMADD231PS.BCST 12(DI), Z7, Z12
+	JEQ              ahead8next8
+	VFMADD231PS.BCST 16(DI), Z7, Z13
+	JPS              ahead8next8
+	VFMADD231PS.BCST 20(DI), Z7, Z14
+	JCC              ahead8next8
+	VFMADD231PS.BCST 24(DI), Z7, Z15
+	JPL              ahead8next8
+	VFMADD231PS.BCST 28(DI), Z7, Z16
+
+ahead8next8:
+	VUNPCKHPS        Z26, Z21, Z21
+	VUNPCKLPS        Z25, Z23, Z7
+	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z10
+	VUNPCKHPS        Z25, Z23, Z23
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z12
+	JEQ              ahead8next9
+	VFMADD231PS.BCST 16(DI)(SI*1), Z5, Z13
+	JPS              ahead8next9
+	VFMADD231PS.BCST 20(DI)(SI*1), Z5, Z14
+	JCC              ahead8next9
+	VFMADD231PS.BCST 24(DI)(SI*1), Z5, Z15
+	JPL              ahead8next9
+	VFMADD231PS.BCST 28(DI)(SI*1), Z5, Z16
+
+ahead8next9:
+	VUNPCKLPD        Z7, Z6, Z5
+	VUNPCKHPD        Z7, Z6, Z6
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z22, Z22
+	VUNPCKLPD        Z23, Z21, Z7
+	VFMADD231PS.BCST (DI), Z24, Z9
+	VFMADD231PS.BCST 4(DI), Z24, Z10
+	VFMADD231PS.BCST 8(DI), Z24, Z11
+	VFMADD231PS.BCST 12(DI), Z24, Z12
+	JEQ              ahead8next10
+	VFMADD231PS.BCST 16(DI), Z24, Z13
+	JPS              ahead8next10
+	VFMADD231PS.BCST 20(DI), Z24, Z14
+	JCC              ahead8next10
+	VFMADD231PS.BCST 24(DI), Z24, Z15
+	JPL              ahead8next10
+	VFMADD231PS.BCST 28(DI), Z24, Z16
+
+ahead8next10:
+	VUNPCKHPD        Z23, Z21, Z21
+	VMOVAPS          Z8, Z23
+	VPERMI2B         Z1, Z0, Z23
+	VMOVAPS          Z8, Z24
+	VPERMI2B         Z3, Z2, Z24
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z8, Z24
+	VPSLLD           $0x08, Z24, Z8
+	VPSRLD           $0x08, Z23, Z25
+	VPTERNLOGD       $0xb8, Z23, Z4, Z8
+	VPTERNLOGD       $0xe2, Z24, Z4, Z25
+	VPSLLD           $0x10, Z8, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z12
+	JEQ              ahead8next11
+	VFMADD231PS.BCST 16(DI)(SI*1), Z22, Z13
+	JPS              ahead8next11
+	VFMADD231PS.BCST 20(DI)(SI*1), Z22, Z14
+	JCC              ahead8next11
+	VFMADD231PS.BCST 24(DI)(SI*1), Z22, Z15
+	JPL              ahead8next11
+	VFMADD231PS.BCST 28(DI)(SI*1), Z22, Z16
+
+ahead8next11:
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z25, Z22
+	VFMADD231PS.BCST (DI), Z23, Z9
+	VFMADD231PS.BCST 4(DI), Z23, Z10
+	VFMADD231PS.BCST 8(DI), Z23, Z11
+	VFMADD231PS.BCST 12(DI), Z23, Z12
+	JEQ              ahead8next12
+	VFMADD231PS.BCST 16(DI), Z23, Z13
+	JPS              ahead8next12
+	VFMADD231PS.BCST 20(DI), Z23, Z14
+	JCC              ahead8next12
+	VFMADD231PS.BCST 24(DI), Z23, Z15
+	JPL              ahead8next12
+	VFMADD231PS.BCST 28(DI), Z23, Z16
+
+ahead8next12:
+	VANDPS           constffff0000AVX512<>+0(SB), Z8, Z8
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z12
+	JEQ              ahead8next13
+	VFMADD231PS.BCST 16(DI)(SI*1), Z22, Z13
+	JPS              ahead8next13
+	VFMADD231PS.BCST 20(DI)(SI*1), Z22, Z14
+	JCC              ahead8next13
+	VFMADD231PS.BCST 24(DI)(SI*1), Z22, Z15
+	JPL              ahead8next13
+	VFMADD231PS.BCST 28(DI)(SI*1), Z22, Z16
+
+ahead8next13:
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z25, Z25
+	VFMADD231PS.BCST (DI), Z8, Z9
+	VFMADD231PS.BCST 4(DI), Z8, Z10
+	VFMADD231PS.BCST 8(DI), Z8, Z11
+	VFMADD231PS.BCST 12(DI), Z8, Z12
+	JEQ              ahead8next14
+	VFMADD231PS.BCST 16(DI), Z8, Z13
+	JPS              ahead8next14
+	VFMADD231PS.BCST 20(DI), Z8, Z14
+	JCC              ahead8next14
+	VFMADD231PS.BCST 24(DI), Z8, Z15
+	JPL              ahead8next14
+	VFMADD231PS.BCST 28(DI), Z8, Z16
+
+ahead8next14:
+	VFMADD231PS.BCST (DI)(SI*1), Z25, Z9
+	VFMADD231PS.BCST 4(DI)(SI*1), Z25, Z10
+	VFMADD231PS.BCST 8(DI)(SI*1), Z25, Z11
+	VFMADD231PS.BCST 12(DI)(SI*1), Z25, Z12
+	JEQ              ahead8next15
+	VFMADD231PS.BCST 16(DI)(SI*1), Z25, Z13
+	JPS              ahead8next15
+	VFMADD231PS.BCST 20(DI)(SI*1), Z25, Z14
+	JCC              ahead8next15
+	VFMADD231PS.BCST 24(DI)(SI*1), Z25, Z15
+	JPL              ahead8next15
+	VFMADD231PS.BCST 28(DI)(SI*1), Z25, Z16
+
+ahead8next15:
+	LEAQ    (DI)(SI*2), DI
+	VMOVAPS Z5, Z5
+	VMOVAPS Z6, Z6
+	VMOVAPS Z7, Z7
+	VMOVAPS Z21, Z8
+	CMPQ    DI, k_len+32(FP)
+	JNE     ahead8step
+
+ahead8rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  ahead8sum
+	MOVQ d+104(FP), R8
+	ANDQ $0x0f, R8
+	JZ   ahead8sum
+	SUBQ off_cap+64(FP), DX
+	SUBQ (SP), BX
+	MOVQ $-8, q_cap+88(FP)
+	JMP  rest1
+
+ahead8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     ahead8added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z9, Z9
+	VADDPS 96(SP), Z10, Z10
+	VADDPS 160(SP), Z11, Z11
+	VADDPS 224(SP), Z12, Z12
+	JEQ    ahead8next16
+	VADDPS 288(SP), Z13, Z13
+	JPS    ahead8next16
+	VADDPS 352(SP), Z14, Z14
+	JCC    ahead8next16
+	VADDPS 416(SP), Z15, Z15
+	JPL    ahead8next16
+	VADDPS 480(SP), Z16, Z16
+
+ahead8next16:
+ahead8added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      ahead8store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z9, 32(SP)
+	VMOVUPS Z10, 96(SP)
+	VMOVUPS Z11, 160(SP)
+	VMOVUPS Z12, 224(SP)
+	JEQ     ahead8next17
+	VMOVUPS Z13, 288(SP)
+	JPS     ahead8next17
+	VMOVUPS Z14, 352(SP)
+	JCC     ahead8next17
+	VMOVUPS Z15, 416(SP)
+	JPL     ahead8next17
+	VMOVUPS Z16, 480(SP)
+
+ahead8next17:
+	MOVQ $0x00000001, s_cap+16(FP)
+	JMP  ahead8segment
+
+ahead8store:
+	JMP store1
+
+	// 32 keys by 1 to 4 queries.
+double4:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+56(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+double4segment:
+	MOVQ   k_cap+40(FP), R8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	VXORPS Z10, Z10, Z10
+	VXORPS Z18, Z18, Z18
+	VXORPS Z11, Z11, Z11
+	VXORPS Z19, Z19, Z19
+	VXORPS Z12, Z12, Z12
+	VXORPS Z20, Z20, Z20
+	CMPQ   R8, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R8
+
+double4columns:
+	SUBQ    R8, k_cap+40(FP)
+	ANDQ    $-16, R8
+	JZ      double4rest
+	IMULQ   SI, R8
+	ADDQ    DI, R8
+	MOVQ    R8, k_len+32(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead0
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead1
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead2
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead3
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead3:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead4
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead4
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead4:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead5
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead5
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead5:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead6
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead6
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead6:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead7
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead7
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead7:
+	CMPQ             544(SP), $-126
+	MOVQ             DI, R9
+	VMOVAPS          Z5, Z21
+	VPERMI2B         Z1, Z0, Z21
+	MOVQ             128(BX), R8
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z3, Z2, Z22
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z22
+	VMOVUPS          (DX)(R8*1), X5
+	VPSLLD           $0x08, Z22, Z23
+	VPSRLD           $0x08, Z21, Z24
+	VPTERNLOGD       $0xb8, Z21, Z4, Z23
+	MOVQ             160(BX), R8
+	VPTERNLOGD       $0xe2, Z22, Z4, Z24
+	VPSLLD           $0x10, Z23, Z21
+	VPSLLD           $0x10, Z24, Z22
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z5, Z5
+	VFMADD231PS.BCST (R9), Z21, Z9
+	JEQ              double4next0
+	VFMADD231PS.BCST 4(R9), Z21, Z10
+	JPS              double4next0
+	VFMADD231PS.BCST 8(R9), Z21, Z11
+	JCC              double4next0
+	VFMADD231PS.BCST 12(R9), Z21, Z12
+
+double4next0:
+	MOVQ             192(BX), R8
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z5, Z5
+	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
+	VFMADD231PS.BCST (R9)(SI*1), Z22, Z9
+	MOVQ             224(BX), R8
+	JEQ              double4next1
+	VFMADD231PS.BCST 4(R9)(SI*1), Z22, Z10
+	JPS              double4next1
+	VFMADD231PS.BCST 8(R9)(SI*1), Z22, Z11
+	JCC              double4next1
+	VFMADD231PS.BCST 12(R9)(SI*1), Z22, Z12
+
+double4next1:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z5, Z5
+	MOVQ             136(BX), R8
+	LEAQ             (R9)(SI*2), R9
+	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS          (DX)(R8*1), X21
+	VFMADD231PS.BCST (R9), Z23, Z9
+	JEQ              double4next2
+	VFMADD231PS.BCST 4(R9), Z23, Z10
+	JPS              double4next2
+	VFMADD231PS.BCST 8(R9), Z23, Z11
+	JCC              double4next2
+	VFMADD231PS.BCST 12(R9), Z23, Z12
+
+double4next2:
+	MOVQ             168(BX), R8
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
+	VMOVAPS          Z6, Z22
+	VPERMI2B         Z1, Z0, Z22
+	MOVQ             200(BX), R8
+	VMOVAPS          Z6, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z6, Z23
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
+	VPSLLD           $0x08, Z23, Z6
+	VPSRLD           $0x08, Z22, Z25
+	VPTERNLOGD       $0xb8, Z22, Z4, Z6
+	MOVQ             232(BX), R8
+	VPTERNLOGD       $0xe2, Z23, Z4, Z25
+	VPSLLD           $0x10, Z6, Z22
+	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
+	JEQ              double4next3
+	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
+	JPS              double4next3
+	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
+	JCC              double4next3
+	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
+
+double4next3:
+	MOVQ             144(BX), R8
+	VMOVUPS          (DX)(R8*1), X23
+	LEAQ             (R9)(SI*2), R9
+	VPSLLD           $0x10, Z25, Z24
+	VFMADD231PS.BCST (R9), Z22, Z9
+	MOVQ             176(BX), R8
+	JEQ              double4next4
+	VFMADD231PS.BCST 4(R9), Z22, Z10
+	JPS              double4next4
+	VFMADD231PS.BCST 8(R9), Z22, Z11
+	JCC              double4next4
+	VFMADD231PS.BCST 12(R9), Z22, Z12
+
+double4next4:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
+	MOVQ             208(BX), R8
+	VANDPS           constffff0000AVX512<>+0(SB), Z6, Z6
+	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
+	JEQ              double4next5
+	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
+	JPS              double4next5
+	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
+	JCC              double4next5
+	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
+
+double4next5:
+	MOVQ             240(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
+	LEAQ             (R9)(SI*2), R9
+	VANDPS           constffff0000AVX512<>+0(SB), Z25, Z25
+	VFMADD231PS.BCST (R9), Z6, Z9
+	MOVQ             152(BX), R8
+	JEQ              double4next6
+	VFMADD231PS.BCST 4(R9), Z6, Z10
+	JPS              double4next6
+	VFMADD231PS.BCST 8(R9), Z6, Z11
+	JCC              double4next6
+	VFMADD231PS.BCST 12(R9), Z6, Z12
+
+double4next6:
+	VMOVUPS          (DX)(R8*1), X6
+	MOVQ             184(BX), R8
+	VMOVAPS          Z7, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
+	VMOVAPS          Z7, Z24
+	VPERMI2B         Z3, Z2, Z24
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z7, Z24
+	MOVQ             216(BX), R8
+	VPSLLD           $0x08, Z24, Z7
+	VPSRLD           $0x08, Z22, Z26
+	VPTERNLOGD       $0xb8, Z22, Z4, Z7
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
+	VPTERNLOGD       $0xe2, Z24, Z4, Z26
+	VPSLLD           $0x10, Z7, Z22
+	VFMADD231PS.BCST (R9)(SI*1), Z25, Z9
+	JEQ              double4next7
+	VFMADD231PS.BCST 4(R9)(SI*1), Z25, Z10
+	JPS              double4next7
+	VFMADD231PS.BCST 8(R9)(SI*1), Z25, Z11
+	JCC              double4next7
+	VFMADD231PS.BCST 12(R9)(SI*1), Z25, Z12
+
+double4next7:
+	MOVQ             248(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
+	VUNPCKLPS        Z21, Z5, Z24
+	LEAQ             (R9)(SI*2), R9
+	VPSLLD           $0x10, Z26, Z25
+	VFMADD231PS.BCST (R9), Z22, Z9
+	VUNPCKHPS        Z21, Z5, Z5
+	JEQ              double4next8
+	VFMADD231PS.BCST 4(R9), Z22, Z10
+	JPS              double4next8
+	VFMADD231PS.BCST 8(R9), Z22, Z11
+	JCC              double4next8
+	VFMADD231PS.BCST 12(R9), Z22, Z12
+
+double4next8:
+	VUNPCKLPS        Z6, Z23, Z21
+	VUNPCKHPS        Z6, Z23, Z6
+	VANDPS           constffff0000AVX512<>+0(SB), Z7, Z7
+	VFMADD231PS.BCST (R9)(SI*1), Z25, Z9
+	JEQ              double4next9
+	VFMADD231PS.BCST 4(R9)(SI*1), Z25, Z10
+	JPS              double4next9
+	VFMADD231PS.BCST 8(R9)(SI*1), Z25, Z11
+	JCC              double4next9
+	VFMADD231PS.BCST 12(R9)(SI*1), Z25, Z12
+
+double4next9:
+	VUNPCKLPD        Z21, Z24, Z22
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z6, Z5, Z23
+	LEAQ             (R9)(SI*2), R9
+	VANDPS           constffff0000AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS.BCST (R9), Z7, Z9
+	VUNPCKHPD        Z6, Z5, Z5
+	JEQ              double4next10
+	VFMADD231PS.BCST 4(R9), Z7, Z10
+	JPS              double4next10
+	VFMADD231PS.BCST 8(R9), Z7, Z11
+	JCC              double4next10
+	VFMADD231PS.BCST 12(R9), Z7, Z12
+
+double4next10:
+	VMOVAPS          Z8, Z6
+	VPERMI2B         Z1, Z0, Z6
+	VMOVAPS          Z8, Z7
+	VPERMI2B         Z3, Z2, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z8, Z7
+	VPSLLD           $0x08, Z7, Z8
+	VPSRLD           $0x08, Z6, Z24
+	VPTERNLOGD       $0xb8, Z6, Z4, Z8
+	VPTERNLOGD       $0xe2, Z7, Z4, Z24
+	VPSLLD           $0x10, Z8, Z6
+	VFMADD231PS.BCST (R9)(SI*1), Z26, Z9
+	JEQ              double4next11
+	VFMADD231PS.BCST 4(R9)(SI*1), Z26, Z10
+	JPS              double4next11
+	VFMADD231PS.BCST 8(R9)(SI*1), Z26, Z11
+	JCC              double4next11
+	VFMADD231PS.BCST 12(R9)(SI*1), Z26, Z12
+
+double4next11:
+	LEAQ             (R9)(SI*2), R9
+	VPSLLD           $0x10, Z24, Z7
+	VFMADD231PS.BCST (R9), Z6, Z9
+	JEQ              double4next12
+	VFMADD231PS.BCST 4(R9), Z6, Z10
+	JPS              double4next12
+	VFMADD231PS.BCST 8(R9), Z6, Z11
+	JCC              double4next12
+	VFMADD231PS.BCST 12(R9), Z6, Z12
+
+double4next12:
+	VANDPS           constffff0000AVX512<>+0(SB), Z8, Z8
+	VFMADD231PS.BCST (R9)(SI*1), Z7, Z9
+	JEQ              double4next13
+	VFMADD231PS.BCST 4(R9)(SI*1), Z7, Z10
+	JPS              double4next13
+	VFMADD231PS.BCST 8(R9)(SI*1), Z7, Z11
+	JCC              double4next13
+	VFMADD231PS.BCST 12(R9)(SI*1), Z7, Z12
+
+double4next13:
+	LEAQ             (R9)(SI*2), R9
+	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
+	VFMADD231PS.BCST (R9), Z8, Z9
+	JEQ              double4next14
+	VFMADD231PS.BCST 4(R9), Z8, Z10
+	JPS              double4next14
+	VFMADD231PS.BCST 8(R9), Z8, Z11
+	JCC              double4next14
+	VFMADD231PS.BCST 12(R9), Z8, Z12
+
+double4next14:
+	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
+	JEQ              double4next15
+	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
+	JPS              double4next15
+	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
+	JCC              double4next15
+	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
+
+double4next15:
+	LEAQ (R9)(SI*2), R9
+	CMPQ DI, max_len+120(FP)
+	JNE  double4more
+	ADDQ off_cap+64(FP), DX
+	ADDQ (SP), BX
+
+double4more:
+	ADDQ             $+16, DX
+	CMPQ             544(SP), $-126
+	VMOVAPS          Z22, Z6
+	VPERMI2B         Z1, Z0, Z6
+	VMOVAPS          Z22, Z7
+	MOVQ             (BX), R8
+	VPERMI2B         Z3, Z2, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z22, Z7
+	VPSLLD           $0x08, Z7, Z22
+	VMOVUPS          (DX)(R8*1), X8
+	VPSRLD           $0x08, Z6, Z24
+	VPTERNLOGD       $0xb8, Z6, Z4, Z22
+	VPTERNLOGD       $0xe2, Z7, Z4, Z24
+	MOVQ             32(BX), R8
+	VPSLLD           $0x10, Z22, Z6
+	VPSLLD           $0x10, Z24, Z7
+	VFMADD231PS.BCST (DI), Z6, Z17
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z8, Z8
+	JEQ              double4next16
+	VFMADD231PS.BCST 4(DI), Z6, Z18
+	JPS              double4next16
+	VFMADD231PS.BCST 8(DI), Z6, Z19
+	JCC              double4next16
+	VFMADD231PS.BCST 12(DI), Z6, Z20
+
+double4next16:
+	MOVQ             64(BX), R8
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z8, Z8
+	VANDPS           constffff0000AVX512<>+0(SB), Z22, Z22
+	VFMADD231PS.BCST (DI)(SI*1), Z7, Z17
+	JEQ              double4next17
+	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z18
+	JPS              double4next17
+	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z19
+	JCC              double4next17
+	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z20
+
+double4next17:
+	MOVQ             96(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z8, Z8
+	MOVQ             8(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
+	VFMADD231PS.BCST (DI), Z22, Z17
+	VMOVUPS          (DX)(R8*1), X6
+	JEQ              double4next18
+	VFMADD231PS.BCST 4(DI), Z22, Z18
+	JPS              double4next18
+	VFMADD231PS.BCST 8(DI), Z22, Z19
+	JCC              double4next18
+	VFMADD231PS.BCST 12(DI), Z22, Z20
+
+double4next18:
+	MOVQ             40(BX), R8
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
+	VMOVAPS          Z21, Z7
+	VPERMI2B         Z1, Z0, Z7
+	MOVQ             72(BX), R8
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z3, Z2, Z22
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z22
+	VPSLLD           $0x08, Z22, Z21
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
+	VPSRLD           $0x08, Z7, Z25
+	VPTERNLOGD       $0xb8, Z7, Z4, Z21
+	VPTERNLOGD       $0xe2, Z22, Z4, Z25
+	MOVQ             104(BX), R8
+	VPSLLD           $0x10, Z21, Z7
+	VFMADD231PS.BCST (DI)(SI*1), Z24, Z17
+	JEQ              double4next19
+	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z18
+	JPS              double4next19
+	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z19
+	JCC              double4next19
+	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z20
+
+double4next19:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
+	MOVQ             16(BX), R8
+	VMOVUPS          (DX)(R8*1), X22
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z25, Z24
+	VFMADD231PS.BCST (DI), Z7, Z17
+	MOVQ             48(BX), R8
+	JEQ              double4next20
+	VFMADD231PS.BCST 4(DI), Z7, Z18
+	JPS              double4next20
+	VFMADD231PS.BCST 8(DI), Z7, Z19
+	JCC              double4next20
+	VFMADD231PS.BCST 12(DI), Z7, Z20
+
+double4next20:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z22, Z22
+	MOVQ             80(BX), R8
+	VANDPS           constffff0000AVX512<>+0(SB), Z21, Z21
+	VFMADD231PS.BCST (DI)(SI*1), Z24, Z17
+	JEQ              double4next21
+	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z18
+	JPS              double4next21
+	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z19
+	JCC              double4next21
+	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z20
+
+double4next21:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z22, Z22
+	MOVQ             112(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z22, Z22
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z25, Z25
+	VFMADD231PS.BCST (DI), Z21, Z17
+	MOVQ             24(BX), R8
+	JEQ              double4next22
+	VFMADD231PS.BCST 4(DI), Z21, Z18
+	JPS              double4next22
+	VFMADD231PS.BCST 8(DI), Z21, Z19
+	JCC              double4next22
+	VFMADD231PS.BCST 12(DI), Z21, Z20
+
+double4next22:
+	VMOVUPS          (DX)(R8*1), X7
+	MOVQ             56(BX), R8
+	VMOVAPS          Z23, Z21
+	VPERMI2B         Z1, Z0, Z21
+	VMOVAPS          Z23, Z24
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z7, Z7
+	VPERMI2B         Z3, Z2, Z24
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z23, Z24
+	VPSLLD           $0x08, Z24, Z23
+	MOVQ             88(BX), R8
+	VPSRLD           $0x08, Z21, Z26
+	VPTERNLOGD       $0xb8, Z21, Z4, Z23
+	VPTERNLOGD       $0xe2, Z24, Z4, Z26
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z7, Z7
+	VPSLLD           $0x10, Z23, Z21
+	VFMADD231PS.BCST (DI)(SI*1), Z25, Z17
+	JEQ              double4next23
+	VFMADD231PS.BCST 4(DI)(SI*1), Z25, Z18
+	JPS              double4next23
+	VFMADD231PS.BCST 8(DI)(SI*1), Z25, Z19
+	JCC              double4next23
+	VFMADD231PS.BCST 12(DI)(SI*1), Z25, Z20
+
+double4next23:
+	MOVQ             120(BX), R8
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z7, Z7
+	VUNPCKLPS        Z6, Z8, Z24
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z26, Z25
+	VFMADD231PS.BCST (DI), Z21, Z17
+	JEQ              double4next24
+	VFMADD231PS.BCST 4(DI), Z21, Z18
+	JPS              double4next24
+	VFMADD231PS.BCST 8(DI), Z21, Z19
+	JCC              double4next24
+	VFMADD231PS.BCST 12(DI), Z21, Z20
+
+double4next24:
+	VUNPCKHPS        Z6, Z8, Z6
+	VUNPCKLPS        Z7, Z22, Z8
+	VUNPCKHPS        Z7, Z22, Z7
+	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z25, Z17
+	JEQ              double4next25
+	VFMADD231PS.BCST 4(DI)(SI*1), Z25, Z18
+	JPS              double4next25
+	VFMADD231PS.BCST 8(DI)(SI*1), Z25, Z19
+	JCC              double4next25
+	VFMADD231PS.BCST 12(DI)(SI*1), Z25, Z20
+
+double4next25:
+	VUNPCKLPD        Z8, Z24, Z21
+	VUNPCKHPD        Z8, Z24, Z8
+	VUNPCKLPD        Z7, Z6, Z22
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS.BCST (DI), Z23, Z17
+	VUNPCKHPD        Z7, Z6, Z24
+	JEQ              double4next26
+	VFMADD231PS.BCST 4(DI), Z23, Z18
+	JPS              double4next26
+	VFMADD231PS.BCST 8(DI), Z23, Z19
+	JCC              double4next26
+	VFMADD231PS.BCST 12(DI), Z23, Z20
+
+double4next26:
+	VMOVAPS          Z5, Z6
+	VPERMI2B         Z1, Z0, Z6
+	VMOVAPS          Z5, Z7
+	VPERMI2B         Z3, Z2, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z7
+	VPSLLD           $0x08, Z7, Z5
+	VPSRLD           $0x08, Z6, Z23
+	VPTERNLOGD       $0xb8, Z6, Z4, Z5
+	VPTERNLOGD       $0xe2, Z7, Z4, Z23
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (DI)(SI*1), Z26, Z17
+	JEQ              double4next27
+	VFMADD231PS.BCST 4(DI)(SI*1), Z26, Z18
+	JPS              double4next27
+	VFMADD231PS.BCST 8(DI)(SI*1), Z26, Z19
+	JCC              double4next27
+	VFMADD231PS.BCST 12(DI)(SI*1), Z26, Z20
+
+double4next27:
+	LEAQ             (DI)(SI*2), DI
+	VPSLLD           $0x10, Z23, Z7
+	VFMADD231PS.BCST (DI), Z6, Z17
+	JEQ              double4next28
+	VFMADD231PS.BCST 4(DI), Z6, Z18
+	JPS              double4next28
+	VFMADD231PS.BCST 8(DI), Z6, Z19
+	JCC              double4next28
+	VFMADD231PS.BCST 12(DI), Z6, Z20
+
+double4next28:
+	VANDPS           constffff0000AVX512<>+0(SB), Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z7, Z17
+	JEQ              double4next29
+	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z18
+	JPS              double4next29
+	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z19
+	JCC              double4next29
+	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z20
+
+double4next29:
+	LEAQ             (DI)(SI*2), DI
+	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
+	VFMADD231PS.BCST (DI), Z5, Z17
+	JEQ              double4next30
+	VFMADD231PS.BCST 4(DI), Z5, Z18
+	JPS              double4next30
+	VFMADD231PS.BCST 8(DI), Z5, Z19
+	JCC              double4next30
+	VFMADD231PS.BCST 12(DI), Z5, Z20
+
+double4next30:
+	VFMADD231PS.BCST (DI)(SI*1), Z23, Z17
+	JEQ              double4next31
+	VFMADD231PS.BCST 4(DI)(SI*1), Z23, Z18
+	JPS              double4next31
+	VFMADD231PS.BCST 8(DI)(SI*1), Z23, Z19
+	JCC              double4next31
+	VFMADD231PS.BCST 12(DI)(SI*1), Z23, Z20
+
+double4next31:
+	LEAQ    (DI)(SI*2), DI
+	VMOVAPS Z21, Z5
+	VMOVAPS Z8, Z6
+	VMOVAPS Z22, Z7
+	VMOVAPS Z24, Z8
+	CMPQ    DI, k_len+32(FP)
+	JNE     double4step
+
+double4rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ d+104(FP), R8
+	ANDQ $0x0f, R8
+	JZ   double4sum
+	SUBQ off_cap+64(FP), DX
+	SUBQ (SP), BX
+	MOVQ $-4, q_cap+88(FP)
+	JMP  rest2
+
+double4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double4added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z9, Z9
+	VADDPS 96(SP), Z17, Z17
+	JEQ    double4next32
+	VADDPS 160(SP), Z10, Z10
+	VADDPS 224(SP), Z18, Z18
+	JPS    double4next32
+	VADDPS 288(SP), Z11, Z11
+	VADDPS 352(SP), Z19, Z19
+	JCC    double4next32
+	VADDPS 416(SP), Z12, Z12
+	VADDPS 480(SP), Z20, Z20
+
+double4next32:
+double4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z9, 32(SP)
+	VMOVUPS Z17, 96(SP)
+	JEQ     double4next33
+	VMOVUPS Z10, 160(SP)
+	VMOVUPS Z18, 224(SP)
+	JPS     double4next33
+	VMOVUPS Z11, 288(SP)
+	VMOVUPS Z19, 352(SP)
+	JCC     double4next33
+	VMOVUPS Z12, 416(SP)
+	VMOVUPS Z20, 480(SP)
+
+double4next33:
+	MOVQ $0x00000001, s_cap+16(FP)
+	JMP  double4segment
+
+double4store:
+	MOVQ $0x00000001, q_cap+88(FP)
+	JMP  store1
+
+	// The remaining columns.
+rest1:
+	MOVQ         $0x00000000, 8(SP)
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         n+96(FP), R8
+	SUBQ         s_len+8(FP), R8
+	MOVQ         $0x00000008, R9
+	CMPQ         R8, R9
+	CMOVQGT      R9, R8
+	LEAQ         heightsAVX512<>+32(SB), R9
+	MOVQ         (R9)(R8*8), R8
+	MOVQ         R8, 552(SP)
+	MOVQ         d+104(FP), R8
+	ANDQ         $0x0f, R8
+	LEAQ         (DX)(R8*1), DX
+	MOVQ         (BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         32(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         64(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         96(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         8(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         40(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         72(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         104(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         16(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         48(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         80(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         112(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	MOVQ         24(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X24
+	MOVQ         56(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z24, Z24
+	MOVQ         88(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z24, Z24
+	MOVQ         120(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	VMOVAPS      Z24, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z24, Z26
+	VPERMI2B     Z3, Z2, Z26
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
+	VPSLLD       $0x08, Z26, Z24
+	VPSRLD       $0x08, Z23, Z27
+	VPTERNLOGD   $0xb8, Z23, Z4, Z24
+	VPTERNLOGD   $0xe2, Z26, Z4, Z27
+	VPSLLD       $0x10, Z24, Z23
+	VMOVUPS      Z23, 560(SP)
+	VPSLLD       $0x10, Z27, Z23
+	VMOVUPS      Z23, 624(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 688(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
+	VMOVUPS      Z27, 752(SP)
+	VMOVAPS      Z22, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z22, Z24
+	VPERMI2B     Z3, Z2, Z24
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
+	VPSLLD       $0x08, Z24, Z22
+	VPSRLD       $0x08, Z23, Z26
+	VPTERNLOGD   $0xb8, Z23, Z4, Z22
+	VPTERNLOGD   $0xe2, Z24, Z4, Z26
+	VPSLLD       $0x10, Z22, Z23
+	VMOVUPS      Z23, 816(SP)
+	VPSLLD       $0x10, Z26, Z23
+	VMOVUPS      Z23, 880(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VMOVUPS      Z22, 944(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
+	VMOVUPS      Z26, 1008(SP)
+	VMOVAPS      Z25, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z25, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
+	VPSLLD       $0x08, Z23, Z24
+	VPSRLD       $0x08, Z22, Z25
+	VPTERNLOGD   $0xb8, Z22, Z4, Z24
+	VPTERNLOGD   $0xe2, Z23, Z4, Z25
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 1072(SP)
+	VPSLLD       $0x10, Z25, Z22
+	VMOVUPS      Z22, 1136(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 1200(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VMOVUPS      Z25, 1264(SP)
+	VMOVAPS      Z21, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z21, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD       $0x08, Z23, Z21
+	VPSRLD       $0x08, Z22, Z24
+	VPTERNLOGD   $0xb8, Z22, Z4, Z21
+	VPTERNLOGD   $0xe2, Z23, Z4, Z24
+	VPSLLD       $0x10, Z21, Z22
+	VMOVUPS      Z22, 1328(SP)
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 1392(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VMOVUPS      Z21, 1456(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 1520(SP)
+	IMUL3Q       $-64, R8, R8
+
+rest1column:
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             552(SP), $-126
+	VFMADD231PS.BCST (DI), Z21, Z9
+	VFMADD231PS.BCST 4(DI), Z21, Z10
+	VFMADD231PS.BCST 8(DI), Z21, Z11
+	VFMADD231PS.BCST 12(DI), Z21, Z12
+	JEQ              rest1next0
+	VFMADD231PS.BCST 16(DI), Z21, Z13
+	JPS              rest1next0
+	VFMADD231PS.BCST 20(DI), Z21, Z14
+	JCC              rest1next0
+	VFMADD231PS.BCST 24(DI), Z21, Z15
+	JPL              rest1next0
+	VFMADD231PS.BCST 28(DI), Z21, Z16
+
+rest1next0:
+	ADDQ SI, DI
+	ADDQ $+64, R8
+	JNZ  rest1column
+	CMPQ q_cap+88(FP), $0x00
+	JG   rest1plain
+	MOVQ d+104(FP), R8
+	SUBQ R8, DX
+
+rest1plain:
+	MOVQ q_cap+88(FP), R8
+	MOVQ $0x00000000, q_cap+88(FP)
+	JMP  ahead8sum
+
+	// The remaining columns.
+rest2:
+	MOVQ         $0x00000000, 8(SP)
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         d+104(FP), R8
+	ANDQ         $0x0f, R8
+	LEAQ         (DX)(R8*1), DX
+	MOVQ         (BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         32(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         64(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         96(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         8(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         40(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         72(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         104(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         16(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         48(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         80(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         112(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	MOVQ         24(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X24
+	MOVQ         56(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z24, Z24
+	MOVQ         88(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z24, Z24
+	MOVQ         120(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	VMOVAPS      Z24, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z24, Z26
+	VPERMI2B     Z3, Z2, Z26
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
+	VPSLLD       $0x08, Z26, Z24
+	VPSRLD       $0x08, Z23, Z27
+	VPTERNLOGD   $0xb8, Z23, Z4, Z24
+	VPTERNLOGD   $0xe2, Z26, Z4, Z27
+	VPSLLD       $0x10, Z24, Z23
+	VMOVUPS      Z23, 560(SP)
+	VPSLLD       $0x10, Z27, Z23
+	VMOVUPS      Z23, 688(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 816(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
+	VMOVUPS      Z27, 944(SP)
+	VMOVAPS      Z22, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z22, Z24
+	VPERMI2B     Z3, Z2, Z24
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
+	VPSLLD       $0x08, Z24, Z22
+	VPSRLD       $0x08, Z23, Z26
+	VPTERNLOGD   $0xb8, Z23, Z4, Z22
+	VPTERNLOGD   $0xe2, Z24, Z4, Z26
+	VPSLLD       $0x10, Z22, Z23
+	VMOVUPS      Z23, 1072(SP)
+	VPSLLD       $0x10, Z26, Z23
+	VMOVUPS      Z23, 1200(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VMOVUPS      Z22, 1328(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
+	VMOVUPS      Z26, 1456(SP)
+	VMOVAPS      Z25, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z25, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
+	VPSLLD       $0x08, Z23, Z24
+	VPSRLD       $0x08, Z22, Z25
+	VPTERNLOGD   $0xb8, Z22, Z4, Z24
+	VPTERNLOGD   $0xe2, Z23, Z4, Z25
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 1584(SP)
+	VPSLLD       $0x10, Z25, Z22
+	VMOVUPS      Z22, 1712(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 1840(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VMOVUPS      Z25, 1968(SP)
+	VMOVAPS      Z21, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z21, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD       $0x08, Z23, Z21
+	VPSRLD       $0x08, Z22, Z24
+	VPTERNLOGD   $0xb8, Z22, Z4, Z21
+	VPTERNLOGD   $0xe2, Z23, Z4, Z24
+	VPSLLD       $0x10, Z21, Z22
+	VMOVUPS      Z22, 2096(SP)
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 2224(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VMOVUPS      Z21, 2352(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 2480(SP)
+	MOVQ         128(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         160(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         192(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         224(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         136(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         168(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         200(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         232(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         144(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         176(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         208(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         240(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	MOVQ         152(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X24
+	MOVQ         184(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z24, Z24
+	MOVQ         216(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z24, Z24
+	MOVQ         248(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	VMOVAPS      Z24, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z24, Z26
+	VPERMI2B     Z3, Z2, Z26
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
+	VPSLLD       $0x08, Z26, Z24
+	VPSRLD       $0x08, Z23, Z27
+	VPTERNLOGD   $0xb8, Z23, Z4, Z24
+	VPTERNLOGD   $0xe2, Z26, Z4, Z27
+	VPSLLD       $0x10, Z24, Z23
+	VMOVUPS      Z23, 624(SP)
+	VPSLLD       $0x10, Z27, Z23
+	VMOVUPS      Z23, 752(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 880(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
+	VMOVUPS      Z27, 1008(SP)
+	VMOVAPS      Z22, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z22, Z24
+	VPERMI2B     Z3, Z2, Z24
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
+	VPSLLD       $0x08, Z24, Z22
+	VPSRLD       $0x08, Z23, Z26
+	VPTERNLOGD   $0xb8, Z23, Z4, Z22
+	VPTERNLOGD   $0xe2, Z24, Z4, Z26
+	VPSLLD       $0x10, Z22, Z23
+	VMOVUPS      Z23, 1136(SP)
+	VPSLLD       $0x10, Z26, Z23
+	VMOVUPS      Z23, 1264(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VMOVUPS      Z22, 1392(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
+	VMOVUPS      Z26, 1520(SP)
+	VMOVAPS      Z25, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z25, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
+	VPSLLD       $0x08, Z23, Z24
+	VPSRLD       $0x08, Z22, Z25
+	VPTERNLOGD   $0xb8, Z22, Z4, Z24
+	VPTERNLOGD   $0xe2, Z23, Z4, Z25
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 1648(SP)
+	VPSLLD       $0x10, Z25, Z22
+	VMOVUPS      Z22, 1776(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 1904(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VMOVUPS      Z25, 2032(SP)
+	VMOVAPS      Z21, Z22
+	VPERMI2B     Z1, Z0, Z22
+	VMOVAPS      Z21, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD       $0x08, Z23, Z21
+	VPSRLD       $0x08, Z22, Z24
+	VPTERNLOGD   $0xb8, Z22, Z4, Z21
+	VPTERNLOGD   $0xe2, Z23, Z4, Z24
+	VPSLLD       $0x10, Z21, Z22
+	VMOVUPS      Z22, 2160(SP)
+	VPSLLD       $0x10, Z24, Z22
+	VMOVUPS      Z22, 2288(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VMOVUPS      Z21, 2416(SP)
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      Z24, 2544(SP)
+	IMUL3Q       $-128, R8, R8
+
+rest2column:
+	VMOVUPS      2608(SP)(R8*1), Z21
+	VMOVUPS      2672(SP)(R8*1), Z22
+	VBROADCASTSS (DI), Z23
+	VFMADD231PS  Z21, Z23, Z9
+	VFMADD231PS  Z22, Z23, Z17
+	VBROADCASTSS 4(DI), Z23
+	VFMADD231PS  Z21, Z23, Z10
+	VFMADD231PS  Z22, Z23, Z18
+	VBROADCASTSS 8(DI), Z23
+	VFMADD231PS  Z21, Z23, Z11
+	VFMADD231PS  Z22, Z23, Z19
+	VBROADCASTSS 12(DI), Z23
+	VFMADD231PS  Z21, Z23, Z12
+	VFMADD231PS  Z22, Z23, Z20
+	ADDQ         SI, DI
+	ADDQ         $+128, R8
+	JNZ          rest2column
+	CMPQ         q_cap+88(FP), $0x00
+	JG           rest2plain
+	MOVQ         d+104(FP), R8
+	SUBQ         R8, DX
+
+rest2plain:
+	MOVQ q_cap+88(FP), R8
+	MOVQ $0x00000000, q_cap+88(FP)
+	JMP  double4sum
+
+	// Store 4 lanes.
+store1:
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x04
+	JGE     store1four
+	CMPQ    AX, $0x01
+	JG      store1has1
+	VMOVAPS Z9, Z10
+
+store1has1:
+	CMPQ    AX, $0x02
+	JG      store1has2
+	VMOVAPS Z10, Z11
+
+store1has2:
+	CMPQ    AX, $0x03
+	JG      store1has3
+	VMOVAPS Z11, Z12
+
+store1has3:
+store1four:
+	VUNPCKLPS Z10, Z9, Z21
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPS Z12, Z11, Z10
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPD Z10, Z21, Z12
+	VUNPCKHPD Z10, Z21, Z10
+	VUNPCKLPD Z11, Z9, Z21
+	VUNPCKHPD Z11, Z9, Z9
+
+store1lanes:
+	MOVQ          max_base+112(FP), CX
+	MOVQ          s_len+8(FP), DI
+	MOVQ          s_base+0(FP), AX
+	LEAQ          (AX)(DI*4), AX
+	LEAQ          (CX)(DI*4), CX
+	VMOVUPS       (CX), X11
+	VMOVUPS       X12, (AX)
+	VMAXPS        X11, X12, X11
+	ADDQ          SI, AX
+	VMOVUPS       X10, (AX)
+	VMAXPS        X11, X10, X11
+	ADDQ          SI, AX
+	VMOVUPS       X21, (AX)
+	VMAXPS        X11, X21, X11
+	ADDQ          SI, AX
+	VMOVUPS       X9, (AX)
+	VMAXPS        X11, X9, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z12, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z10, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z21, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z9, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z12, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z10, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z21, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z9, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z12, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z10, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z21, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z9, X22
+	VMOVUPS       X22, (AX)
+	VMAXPS        X11, X22, X11
+	ADDQ          SI, AX
+	VMOVUPS       X11, (CX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), AX
+	CMPQ          AX, n+96(FP)
+	JGE           store1idle
+
+	// The other 4 of 8.
+	TESTQ   $+4, AX
+	JZ      store1end
+	VMOVAPS Z13, Z9
+	VMOVAPS Z14, Z10
+	VMOVAPS Z15, Z11
+	VMOVAPS Z16, Z12
+	JMP     store1
+
+store1idle:
+	SHLQ $0x02, AX
+	CMPQ AX, SI
+	JL   store1lanes
+
+store1end:
+	CMPQ    q_cap+88(FP), $0x00
+	JE      next
+	MOVQ    $0x00000000, q_cap+88(FP)
+	MOVQ    $0x00000000, s_len+8(FP)
+	VMOVAPS Z17, Z9
+	VMOVAPS Z18, Z10
+	VMOVAPS Z19, Z11
+	VMOVAPS Z20, Z12
+	CMPQ    8(SP), $0x00
+	JNE     again
+	ADDQ    $0x80, BX
+
+again:
+	MOVQ SI, AX
+	SHLQ $0x04, AX
+	ADDQ AX, s_base+0(FP)
+	ADDQ $+128, next_base+136(FP)
+	SUBQ $0x10, off_len+56(FP)
+	JMP  store1
+
+next:
+	MOVQ s_len+8(FP), AX
+	CMPQ AX, n+96(FP)
+	JL   group
+	CMPQ 8(SP), $0x00
+	JNE  forward
+	ADDQ $0x80, BX
+
+forward:
+	MOVQ SI, AX
+	SHLQ $0x04, AX
+	ADDQ AX, s_base+0(FP)
+	ADDQ $+128, next_base+136(FP)
+	SUBQ $0x10, off_len+56(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA lowerF8E4M3AAVX512<>+0(SB)/64, $"\x00\x00\x80\xc0\x00 @`\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"
+GLOBL lowerF8E4M3AAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA lowerF8E4M3BAVX512<>+0(SB)/64, $"\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"
+GLOBL lowerF8E4M3BAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA upperF8E4M3AAVX512<>+0(SB)/64, $"\x00;;;<<<<<<<<<<<<================>>>>>>>>>>>>>>>>????????????????"
+GLOBL upperF8E4M3AAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA upperF8E4M3BAVX512<>+0(SB)/64, $"@@@@@@@@@@@@@@@@AAAAAAAAAAAAAAAABBBBBBBBBBBBBBBBCCCCCCCCCCCCCCC\x7f"
+GLOBL upperF8E4M3BAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA lowerF8E5M2AAVX512<>+0(SB)/64, $"\x00\x80\x00@\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0"
+GLOBL lowerF8E5M2AAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA lowerF8E5M2BAVX512<>+0(SB)/64, $"\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xa0\xc0\xe0\x00 @`\x80\xe0\xc0\xe0"
+GLOBL lowerF8E5M2BAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA upperF8E5M2AAVX512<>+0(SB)/64, $"\x00788888899999999::::::::;;;;;;;;<<<<<<<<========>>>>>>>>????????"
+GLOBL upperF8E5M2AAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA upperF8E5M2BAVX512<>+0(SB)/64, $"@@@@@@@@AAAAAAAABBBBBBBBCCCCCCCCDDDDDDDDEEEEEEEEFFFFFFFFGGGG\x7f\x7f\x7f\x7f"
+GLOBL upperF8E5M2BAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const00ff00ffAVX512<>+0(SB)/64, $"\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00"
+GLOBL const00ff00ffAVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyQKRowsF8E4M3AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+TEXT ·skinnyQKRowsF8E4M3AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    $0x00000004, max_cap+128(FP)
+	JMP     ·keyRowsFloat8AVX512+0(SB)
+
+// func valueRowsFloat8AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
+TEXT ·valueRowsFloat8AVX512(SB), NOSPLIT, $32-160
+	PCALIGN $0x40
+	MOVQ    next_len+144(FP), AX
+	MOVQ    v_base+32(FP), CX
+	MOVQ    CX, (SP)
+	SHLQ    $0x03, AX
+	ADDQ    next_base+136(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, 8(SP)
+	MOVQ    dv+120(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, next_len+144(FP)
+	MOVQ    off_base+56(FP), BX
+	SHLQ    $0x02, ldo+24(FP)
+	MOVQ    p_base+80(FP), SI
+	MOVQ    ldp+104(FP), DI
+	SHLQ    $0x02, DI
+	CMPQ    p_cap+96(FP), $0x05
+	JE      e5m2
+	VMOVUPS lowerF8E4M3AAVX512<>+0(SB), Z0
+	VMOVUPS lowerF8E4M3BAVX512<>+0(SB), Z1
+	VMOVUPS upperF8E4M3AAVX512<>+0(SB), Z2
+	VMOVUPS upperF8E4M3BAVX512<>+0(SB), Z3
+	JMP     tables
+
+e5m2:
+	VMOVUPS lowerF8E5M2AAVX512<>+0(SB), Z0
+	VMOVUPS lowerF8E5M2BAVX512<>+0(SB), Z1
+	VMOVUPS upperF8E5M2AAVX512<>+0(SB), Z2
+	VMOVUPS upperF8E5M2BAVX512<>+0(SB), Z3
+
+tables:
+	VMOVUPS lineFloat8AVX512<>+0(SB), Z4
+
+turn:
+	MOVQ    $0x00000010, AX
+	MOVQ    $0x00000040, CX
+	CMPQ    dv+120(FP), $0x10
+	CMOVQLE CX, AX
+	CMPQ    AX, off_len+64(FP)
+	CMOVQGT off_len+64(FP), AX
+	MOVQ    AX, v_len+40(FP)
+	MOVQ    next_base+136(FP), AX
+	MOVQ    AX, next_cap+152(FP)
+	MOVQ    (AX), CX
+	ADDQ    (SP), CX
+	MOVQ    next_len+144(FP), DX
+	MOVQ    dv+120(FP), AX
+	MOVQ    AX, R12
+	XORQ    R11, R11
+
+quad:
+	SUBQ $0x40, R12
+	JL   quadend
+	XORQ R13, R13
+
+quadgroup:
+	MOVQ n+112(FP), AX
+	SUBQ R13, AX
+
+	// 64 columns.
+	MOVQ    $0x00000004, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    o_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, o_cap+16(FP)
+	CMPB    load+128(FP), $0x00
+	JE      quadseveralzero
+	MOVQ    o_cap+16(FP), AX
+	MOVQ    ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS (AX), Z5
+	VMOVUPS 64(AX), Z6
+	VMOVUPS 128(AX), Z7
+	VMOVUPS 192(AX), Z8
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z9
+	VMOVUPS 64(AX), Z10
+	VMOVUPS 128(AX), Z11
+	VMOVUPS 192(AX), Z12
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z13
+	VMOVUPS 64(AX), Z14
+	VMOVUPS 128(AX), Z15
+	VMOVUPS 192(AX), Z16
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z17
+	VMOVUPS 64(AX), Z18
+	VMOVUPS 128(AX), Z19
+	VMOVUPS 192(AX), Z20
+	JMP     quadseveralbegin
+
+quadseveralzero:
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+
+quadseveralbegin:
+	// 1 to 4 queries.
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000004, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	LEAQ    heightsAVX512<>+56(SB), R8
+	MOVQ    (R8)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      quadgroup4store
+	PCALIGN $0x40
+
+quadgroup4turn:
+	MOVQ       (R8), R14
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        quadgroup4ahead0
+	MOVQ       next_cap+152(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         quadgroup4ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+152(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+quadgroup4ahead0:
+	VPERMB       (AX)(R14*1), Z4, Z21
+	VMOVAPS      Z21, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z21, Z24
+	VPERMI2B     Z3, Z2, Z24
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z24
+	VPUNPCKLBW   Z24, Z23, Z22
+	VPUNPCKHBW   Z24, Z23, Z24
+	VPSLLD       $0x10, Z22, Z21
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VPSLLD       $0x10, Z24, Z23
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	CMPQ         16(SP), $-126
+	VBROADCASTSS (R9), Z25
+	VFMADD231PS  Z21, Z25, Z5
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VFMADD231PS  Z24, Z25, Z8
+	JEQ          quadgroup4next0
+	VBROADCASTSS 4(R9), Z25
+	VFMADD231PS  Z21, Z25, Z9
+	VFMADD231PS  Z22, Z25, Z10
+	VFMADD231PS  Z23, Z25, Z11
+	VFMADD231PS  Z24, Z25, Z12
+	JPS          quadgroup4next0
+	VBROADCASTSS 8(R9), Z25
+	VFMADD231PS  Z21, Z25, Z13
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VFMADD231PS  Z24, Z25, Z16
+	JCC          quadgroup4next0
+	VBROADCASTSS 12(R9), Z25
+	VFMADD231PS  Z21, Z25, Z17
+	VFMADD231PS  Z22, Z25, Z18
+	VFMADD231PS  Z23, Z25, Z19
+	VFMADD231PS  Z24, Z25, Z20
+
+quadgroup4next0:
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+	JNZ  quadgroup4turn
+
+quadgroup4store:
+	MOVQ    o_cap+16(FP), AX
+	MOVQ    ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS Z5, (AX)
+	VMOVUPS Z6, 64(AX)
+	VMOVUPS Z7, 128(AX)
+	VMOVUPS Z8, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+	VMOVUPS Z12, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z13, (AX)
+	VMOVUPS Z14, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z16, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z17, (AX)
+	VMOVUPS Z18, 64(AX)
+	VMOVUPS Z19, 128(AX)
+	VMOVUPS Z20, 192(AX)
+
+quadseveralstored:
+	ADDQ 24(SP), R13
+	CMPQ R13, n+112(FP)
+	JL   quadgroup
+	ADDQ $0x40, R11
+	JMP  quad
+
+quadend:
+	ADDQ $0x40, R12
+
+line:
+	SUBQ $0x10, R12
+	JL   lineend
+	XORQ R13, R13
+
+linegroup:
+	MOVQ n+112(FP), AX
+	SUBQ R13, AX
+	CMPQ AX, $0x01
+	JG   lineseveral
+
+	// 16 columns of a query.
+	MOVQ    ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    o_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, o_cap+16(FP)
+	CMPB    load+128(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_cap+16(FP), AX
+	VMOVUPS (AX), Z5
+	JMP     linegroup1begin
+
+linegroup1zero:
+	VXORPS Z5, Z5, Z5
+
+linegroup1begin:
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	SUBQ    $0x04, R10
+	JL      linegroup1fewer
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT1       (CX)
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	ADDQ             $+64, CX
+	SUBQ             $+64, DX
+	JNZ              linegroup1ahead
+	MOVQ             next_cap+152(FP), R14
+	CMPQ             R14, 8(SP)
+	JE               linegroup1ahead
+	ADDQ             $0x08, R14
+	MOVQ             R14, next_cap+152(FP)
+	MOVQ             (R14), CX
+	ADDQ             (SP), CX
+	MOVQ             next_len+144(FP), DX
+
+linegroup1ahead:
+	SUBQ $0x04, R10
+	JGE  linegroup1turn
+
+linegroup1fewer:
+	ADDQ $0x04, R10
+	JZ   linegroup1store
+
+linegroup1step:
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+	JNZ              linegroup1step
+
+linegroup1store:
+	MOVQ    o_cap+16(FP), AX
+	VMOVUPS Z5, (AX)
+	INCQ    R13
+	JMP     linenext
+
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    o_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, o_cap+16(FP)
+	CMPB    load+128(FP), $0x00
+	JE      lineseveralzero
+	MOVQ    o_cap+16(FP), AX
+	MOVQ    ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS (AX), Z5
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z6
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z7
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z8
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z9
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z10
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z11
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z12
+	JMP     lineseveralbegin
+
+lineseveralzero:
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+
+lineseveralbegin:
+	CMPQ 24(SP), $0x05
+	JGE  linegroup8
+	CMPQ 24(SP), $0x04
+	JGE  linegroup4
+	CMPQ 24(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	SUBQ    $0x04, R10
+	JL      linegroup2fewer
+	PCALIGN $0x40
+
+linegroup2turn:
+	PREFETCHT1       (CX)
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	ADDQ             $+64, CX
+	SUBQ             $+64, DX
+	JNZ              linegroup2ahead
+	MOVQ             next_cap+152(FP), R14
+	CMPQ             R14, 8(SP)
+	JE               linegroup2ahead
+	ADDQ             $0x08, R14
+	MOVQ             R14, next_cap+152(FP)
+	MOVQ             (R14), CX
+	ADDQ             (SP), CX
+	MOVQ             next_len+144(FP), DX
+
+linegroup2ahead:
+	SUBQ $0x04, R10
+	JGE  linegroup2turn
+
+linegroup2fewer:
+	ADDQ $0x04, R10
+	JZ   linegroup2store
+
+linegroup2step:
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+	JNZ              linegroup2step
+
+linegroup2store:
+	// 3 queries.
+	JMP lineseveralstore
+
+linegroup3:
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	SUBQ    $0x04, R10
+	JL      linegroup3fewer
+	PCALIGN $0x40
+
+linegroup3turn:
+	PREFETCHT1       (CX)
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	ADDQ             $+64, CX
+	SUBQ             $+64, DX
+	JNZ              linegroup3ahead
+	MOVQ             next_cap+152(FP), R14
+	CMPQ             R14, 8(SP)
+	JE               linegroup3ahead
+	ADDQ             $0x08, R14
+	MOVQ             R14, next_cap+152(FP)
+	MOVQ             (R14), CX
+	ADDQ             (SP), CX
+	MOVQ             next_len+144(FP), DX
+
+linegroup3ahead:
+	SUBQ $0x04, R10
+	JGE  linegroup3turn
+
+linegroup3fewer:
+	ADDQ $0x04, R10
+	JZ   linegroup3store
+
+linegroup3step:
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+	JNZ              linegroup3step
+
+linegroup3store:
+	// 4 queries.
+	JMP lineseveralstore
+
+linegroup4:
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	SUBQ    $0x04, R10
+	JL      linegroup4fewer
+	PCALIGN $0x40
+
+linegroup4turn:
+	PREFETCHT1       (CX)
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	ADDQ             $+64, CX
+	SUBQ             $+64, DX
+	JNZ              linegroup4ahead
+	MOVQ             next_cap+152(FP), R14
+	CMPQ             R14, 8(SP)
+	JE               linegroup4ahead
+	ADDQ             $0x08, R14
+	MOVQ             R14, next_cap+152(FP)
+	MOVQ             (R14), CX
+	ADDQ             (SP), CX
+	MOVQ             next_len+144(FP), DX
+
+linegroup4ahead:
+	SUBQ $0x04, R10
+	JGE  linegroup4turn
+
+linegroup4fewer:
+	ADDQ $0x04, R10
+	JZ   linegroup4store
+
+linegroup4step:
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+	JNZ              linegroup4step
+
+linegroup4store:
+	// 5 to 8 queries.
+	JMP lineseveralstore
+
+linegroup8:
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000008, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	LEAQ    heightsAVX512<>+24(SB), R8
+	MOVQ    (R8)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      linegroup8store
+	TESTQ   $+3, R10
+	JNZ     linegroup8step
+
+linegroup8turn:
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup8ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup8ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup8ahead:
+linegroup8step:
+	MOVQ             (R8), R14
+	VPMOVZXBD        (AX)(R14*1), Z21
+	VMOVAPS          Z21, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z21, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD           $0x08, Z23, Z21
+	VPORD            Z22, Z21, Z21
+	VPSLLD           $0x10, Z21, Z21
+	CMPQ             16(SP), $-126
+	VFMADD231PS.BCST (R9), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VFMADD231PS.BCST 16(R9), Z21, Z9
+	JEQ              linegroup8next0
+	VFMADD231PS.BCST 20(R9), Z21, Z10
+	JPS              linegroup8next0
+	VFMADD231PS.BCST 24(R9), Z21, Z11
+	JCC              linegroup8next0
+	VFMADD231PS.BCST 28(R9), Z21, Z12
+
+linegroup8next0:
+	ADDQ  $0x08, R8
+	ADDQ  DI, R9
+	DECQ  R10
+	TESTQ $+3, R10
+	JNZ   linegroup8step
+	TESTQ R10, R10
+	JNZ   linegroup8turn
+
+linegroup8store:
+lineseveralstore:
+	MOVQ    o_cap+16(FP), AX
+	MOVQ    ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS Z5, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z6, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z7, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z8, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z9, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z10, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z11, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z12, (AX)
+
+lineseveralstored:
+	ADDQ 24(SP), R13
+
+linenext:
+	CMPQ R13, n+112(FP)
+	JL   linegroup
+	ADDQ $0x10, R11
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R12
+
+rest1:
+	CMPQ    R12, $0x00
+	JLE     rest1end
+	MOVQ    $0x00000010, AX
+	SUBQ    R12, AX
+	SUBQ    AX, R11
+	VMOVUPS constffffffffAVX512<>+0(SB), Z21
+	LEAQ    masksAVX512<>+0(SB), CX
+	MOVQ    $0x00000040, DX
+	SUBQ    AX, DX
+	LEAQ    (CX)(DX*4), CX
+	VXORPS  (CX), Z21, Z21
+	SUBQ    $0x10, R12
+	XORQ    R13, R13
+
+rest1group:
+	MOVQ n+112(FP), AX
+	SUBQ R13, AX
+
+	// 16 columns.
+	MOVQ      $0x00000004, CX
+	CMPQ      AX, CX
+	CMOVQGT   CX, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        rest1severalzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), CX
+	MOVQ      24(SP), DX
+	VPMOVD2M  Z21, K1
+	VMOVUPS.Z (AX), K1, Z5
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z21, K1
+	VMOVUPS.Z (AX), K1, Z6
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z21, K1
+	VMOVUPS.Z (AX), K1, Z7
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z21, K1
+	VMOVUPS.Z (AX), K1, Z8
+	JMP       rest1severalbegin
+
+rest1severalzero:
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+
+rest1severalbegin:
+	// 1 to 4 queries.
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000004, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	LEAQ    heightsAVX512<>+56(SB), CX
+	MOVQ    (CX)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    v_base+32(FP), AX
+	LEAQ    (AX)(R11*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    v_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
+	MOVQ             (R8), CX
+	VPMOVZXBD        (AX)(CX*1), Z22
+	VMOVAPS          Z22, Z23
+	VPERMI2B         Z1, Z0, Z23
+	VMOVAPS          Z22, Z24
+	VPERMI2B         Z3, Z2, Z24
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
+	VPSLLD           $0x08, Z24, Z22
+	VPORD            Z23, Z22, Z22
+	VPSLLD           $0x10, Z22, Z22
+	CMPQ             16(SP), $-126
+	VFMADD231PS.BCST (R9), Z22, Z5
+	JEQ              rest1group4next0
+	VFMADD231PS.BCST 4(R9), Z22, Z6
+	JPS              rest1group4next0
+	VFMADD231PS.BCST 8(R9), Z22, Z7
+	JCC              rest1group4next0
+	VFMADD231PS.BCST 12(R9), Z22, Z8
+
+rest1group4next0:
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+	JNZ  rest1group4turn
+
+rest1group4store:
+	MOVQ     o_cap+16(FP), AX
+	MOVQ     ldo+24(FP), CX
+	MOVQ     24(SP), DX
+	VPMOVD2M Z21, K1
+	VMOVUPS  Z5, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z21, K1
+	VMOVUPS  Z6, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z21, K1
+	VMOVUPS  Z7, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z21, K1
+	VMOVUPS  Z8, K1, (AX)
+
+rest1severalstored:
+	ADDQ 24(SP), R13
+	CMPQ R13, n+112(FP)
+	JL   rest1group
+	ADDQ $0x10, R11
+	JMP  rest1
+
+rest1end:
+	MOVB  $0x01, load+128(FP)
+	MOVQ  v_len+40(FP), AX
+	SUBQ  AX, off_len+64(FP)
+	JLE   done
+	MOVQ  v_len+40(FP), AX
+	SHLQ  $0x03, AX
+	ADDQ  AX, BX
+	ADDQ  AX, next_base+136(FP)
+	MOVQ  DI, AX
+	IMULQ v_len+40(FP), AX
+	ADDQ  AX, SI
+	JMP   turn
+
+done:
+	VZEROUPPER
+	RET
+
+DATA lineFloat8AVX512<>+0(SB)/64, $"\x00\x10\x01\x11\x02\x12\x03\x13 0!1\"2#3\x04\x14\x05\x15\x06\x16\a\x17$4%5&6'7\b\x18\t\x19\n\x1a\v\x1b(8)9*:+;\f\x1c\r\x1d\x0e\x1e\x0f\x1f,<-=.>/?"
+GLOBL lineFloat8AVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVRowsF8E4M3AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+TEXT ·skinnyPVRowsF8E4M3AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    $0x00000004, p_cap+96(FP)
+	JMP     ·valueRowsFloat8AVX512+0(SB)
+
+// func skinnyQKRowsF8E5M2AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
+TEXT ·skinnyQKRowsF8E5M2AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    $0x00000005, max_cap+128(FP)
+	JMP     ·keyRowsFloat8AVX512+0(SB)
+
+// func skinnyPVRowsF8E5M2AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+TEXT ·skinnyPVRowsF8E5M2AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    $0x00000005, p_cap+96(FP)
+	JMP     ·valueRowsFloat8AVX512+0(SB)
+
+// func skinnyQKRowsInt4AVX512(a ukernel.QKRowsInt8Args)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·skinnyQKRowsInt4AVX512(SB), $4792-200
+	PCALIGN $0x40
+	VMOVUPS const4b000008AVX512<>+0(SB), Z0
+	VMOVUPS const49000080AVX512<>+0(SB), Z1
+	VMOVUPS const47000800AVX512<>+0(SB), Z2
+	VMOVUPS const45008000AVX512<>+0(SB), Z3
+	SHLQ    $0x02, a_Lsc+96(FP)
+	MOVQ    a_Next_len+184(FP), AX
+	MOVQ    a_K_base+24(FP), CX
+	MOVQ    CX, 16(SP)
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+176(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    a_D+144(FP), AX
+	SHRQ    $0x01, AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+184(FP)
+	MOVQ    a_K_base+24(FP), DX
+	MOVQ    a_Off_base+48(FP), BX
+	MOVQ    a_Max_len+160(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, a_Q_cap+128(FP)
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  a_Off_len+56(FP), $0x10
+	JGE   whole
+	CMPQ  a_Off_len+56(FP), $0x00
+	JE    done
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x10, AX
+	MOVQ  SI, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	MOVQ  AX, CX
+	SHLQ  $0x03, CX
+	ADDQ  CX, BX
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
+	MOVQ  $+16, a_Off_len+56(FP)
+
+whole:
+	MOVQ $+0, a_S_len+8(FP)
+
+group:
+	MOVQ         a_S_len+8(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         a_Q_base+112(FP), DI
+	MOVQ         a_Next_base+176(FP), AX
+	MOVQ         AX, a_Next_cap+192(FP)
+	MOVQ         (AX), AX
+	ADDQ         16(SP), AX
+	MOVQ         a_Next_len+184(FP), CX
+	MOVQ         a_Scales_base+72(FP), R8
+	MOVQ         R8, a_Scales_len+80(FP)
+	MOVQ         a_Group+104(FP), R8
+	MOVQ         R8, a_Scales_cap+88(FP)
+	MOVQ         a_D+144(FP), R8
+	MOVQ         R8, a_K_cap+40(FP)
+	MOVQ         $0x00000000, a_S_cap+16(FP)
+	MOVQ         a_N+136(FP), R8
+	SUBQ         a_S_len+8(FP), R8
+	CMPQ         8(SP), $0x00
+	JNE          loaded
+	MOVQ         (BX), R8
+	VMOVUPS      (DX)(R8*1), X6
+	MOVQ         32(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z6, Z6
+	MOVQ         64(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z6, Z6
+	MOVQ         96(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z6, Z6
+	MOVQ         8(BX), R8
+	VMOVUPS      (DX)(R8*1), X7
+	MOVQ         40(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z7, Z7
+	MOVQ         72(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z7, Z7
+	MOVQ         104(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z7, Z7
+	MOVQ         16(BX), R8
+	VMOVUPS      (DX)(R8*1), X4
+	MOVQ         48(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z4, Z4
+	MOVQ         80(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z4, Z4
+	MOVQ         112(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z4, Z4
+	MOVQ         24(BX), R8
+	VMOVUPS      (DX)(R8*1), X8
+	MOVQ         56(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z8, Z8
+	MOVQ         88(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z8, Z8
+	MOVQ         120(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z8, Z8
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z7
+	VUNPCKLPS    Z8, Z4, Z6
+	VUNPCKHPS    Z8, Z4, Z8
+	VUNPCKLPD    Z6, Z5, Z4
+	VUNPCKHPD    Z6, Z5, Z5
+	VUNPCKLPD    Z8, Z7, Z6
+	VUNPCKHPD    Z8, Z7, Z7
+	VMOVAPS      Z4, Z4
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
+
+loaded:
+	MOVQ  a_D+144(FP), R8
+	ANDQ  $-32, R8
+	LEAQ  -32(R8), R9
+	IMULQ SI, R9
+	ADDQ  DI, R9
+	MOVQ  R9, a_Max_len+160(FP)
+	SHRQ  $0x01, R8
+	NEGQ  R8
+	MOVQ  R8, a_Off_cap+64(FP)
+	MOVQ  $0x00000000, (SP)
+	MOVQ  $0x00000001, 8(SP)
+	MOVQ  a_N+136(FP), R9
+	SUBQ  a_S_len+8(FP), R9
+	CMPQ  R9, $0x08
+	JG    begin
+
+	// This is the last group: the next tile has the next rows.
+	MOVQ a_Off_len+56(FP), R9
+	SUBQ $0x10, R9
+	MOVQ $0x00000080, R8
+	CMPQ a_N+136(FP), $0x04
+	JG   once
+	CMPQ R9, $0x10
+	JL   once
+	SUBQ $0x10, R9
+	ADDQ R8, R8
+
+once:
+	ADDQ R8, (SP)
+	CMPQ R9, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R8, (SP)
+	MOVQ $0x00000000, 8(SP)
+
+begin:
+	MOVQ a_N+136(FP), R8
+	SUBQ a_S_len+8(FP), R8
+
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ a_Off_len+56(FP), $0x20
+	JL   fewerdouble4
+	CMPQ a_N+136(FP), $0x04
+	JLE  double4
+
+fewerdouble4:
+	// 16 keys by 4 to 8 queries.
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+ahead8segment:
+	MOVQ   a_K_cap+40(FP), R8
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	CMPQ   R8, $0x40
+	JLE    ahead8columns
+	MOVQ   $0x00000040, R8
+
+ahead8columns:
+	SUBQ    R8, a_K_cap+40(FP)
+	ANDQ    $-32, R8
+	JZ      ahead8rest
+	IMULQ   SI, R8
+	ADDQ    DI, R8
+	MOVQ    R8, a_K_len+32(FP)
+	PCALIGN $0x40
+
+ahead8step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead0
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+ahead8ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead1
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+ahead8ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead2
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+ahead8ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        ahead8ahead3
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         ahead8ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+ahead8ahead3:
+	CMPQ DI, a_Max_len+160(FP)
+	JNE  ahead8more
+	ADDQ a_Off_cap+64(FP), DX
+	ADDQ (SP), BX
+
+ahead8more:
+	ADDQ             $+16, DX
+	CMPQ             544(SP), $-126
+	MOVQ             a_Scales_len+80(FP), R8
+	VMOVUPS          (R8), Z22
+	VMOVAPS          Z4, Z20
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z20
+	VSUBPS           Z0, Z20, Z20
+	VMULPS           Z22, Z20, Z20
+	VMOVAPS          Z4, Z23
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS           Z1, Z23, Z23
+	MOVQ             (BX), R8
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (DI), Z20, Z8
+	VFMADD231PS.BCST 4(DI), Z20, Z9
+	VFMADD231PS.BCST 8(DI), Z20, Z10
+	VFMADD231PS.BCST 12(DI), Z20, Z11
+	JEQ              ahead8next0
+	VFMADD231PS.BCST 16(DI), Z20, Z12
+	JPS              ahead8next0
+	VFMADD231PS.BCST 20(DI), Z20, Z13
+	JCC              ahead8next0
+	VFMADD231PS.BCST 24(DI), Z20, Z14
+	JPL              ahead8next0
+	VFMADD231PS.BCST 28(DI), Z20, Z15
+
+ahead8next0:
+	VMOVUPS          (DX)(R8*1), X20
+	VMOVAPS          Z4, Z21
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS           Z2, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (DI)(SI*1), Z23, Z8
+	MOVQ             32(BX), R8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z23, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z23, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z23, Z11
+	JEQ              ahead8next1
+	VFMADD231PS.BCST 16(DI)(SI*1), Z23, Z12
+	JPS              ahead8next1
+	VFMADD231PS.BCST 20(DI)(SI*1), Z23, Z13
+	JCC              ahead8next1
+	VFMADD231PS.BCST 24(DI)(SI*1), Z23, Z14
+	JPL              ahead8next1
+	VFMADD231PS.BCST 28(DI)(SI*1), Z23, Z15
+
+ahead8next1:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z20, Z20
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z23
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS           Z3, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (DI), Z21, Z8
+	VFMADD231PS.BCST 4(DI), Z21, Z9
+	MOVQ             64(BX), R8
+	VFMADD231PS.BCST 8(DI), Z21, Z10
+	VFMADD231PS.BCST 12(DI), Z21, Z11
+	JEQ              ahead8next2
+	VFMADD231PS.BCST 16(DI), Z21, Z12
+	JPS              ahead8next2
+	VFMADD231PS.BCST 20(DI), Z21, Z13
+	JCC              ahead8next2
+	VFMADD231PS.BCST 24(DI), Z21, Z14
+	JPL              ahead8next2
+	VFMADD231PS.BCST 28(DI), Z21, Z15
+
+ahead8next2:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z20, Z20
+	VPSRLD           $0x10, Z4, Z4
+	VMOVAPS          Z4, Z21
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS           Z0, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (DI)(SI*1), Z23, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z23, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z23, Z10
+	MOVQ             96(BX), R8
+	VFMADD231PS.BCST 12(DI)(SI*1), Z23, Z11
+	JEQ              ahead8next3
+	VFMADD231PS.BCST 16(DI)(SI*1), Z23, Z12
+	JPS              ahead8next3
+	VFMADD231PS.BCST 20(DI)(SI*1), Z23, Z13
+	JCC              ahead8next3
+	VFMADD231PS.BCST 24(DI)(SI*1), Z23, Z14
+	JPL              ahead8next3
+	VFMADD231PS.BCST 28(DI)(SI*1), Z23, Z15
+
+ahead8next3:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z20, Z20
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z23
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS           Z1, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (DI), Z21, Z8
+	VFMADD231PS.BCST 4(DI), Z21, Z9
+	VFMADD231PS.BCST 8(DI), Z21, Z10
+	VFMADD231PS.BCST 12(DI), Z21, Z11
+	MOVQ             8(BX), R8
+	JEQ              ahead8next4
+	VFMADD231PS.BCST 16(DI), Z21, Z12
+	JPS              ahead8next4
+	VFMADD231PS.BCST 20(DI), Z21, Z13
+	JCC              ahead8next4
+	VFMADD231PS.BCST 24(DI), Z21, Z14
+	JPL              ahead8next4
+	VFMADD231PS.BCST 28(DI), Z21, Z15
+
+ahead8next4:
+	VMOVUPS          (DX)(R8*1), X21
+	VMOVAPS          Z4, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z23, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z23, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z23, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z23, Z11
+	JEQ              ahead8next5
+	VFMADD231PS.BCST 16(DI)(SI*1), Z23, Z12
+	JPS              ahead8next5
+	VFMADD231PS.BCST 20(DI)(SI*1), Z23, Z13
+	JCC              ahead8next5
+	VFMADD231PS.BCST 24(DI)(SI*1), Z23, Z14
+	JPL              ahead8next5
+	VFMADD231PS.BCST 28(DI)(SI*1), Z23, Z15
+
+ahead8next5:
+	MOVQ             40(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z4
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z24, Z8
+	VFMADD231PS.BCST 4(DI), Z24, Z9
+	VFMADD231PS.BCST 8(DI), Z24, Z10
+	VFMADD231PS.BCST 12(DI), Z24, Z11
+	JEQ              ahead8next6
+	VFMADD231PS.BCST 16(DI), Z24, Z12
+	JPS              ahead8next6
+	VFMADD231PS.BCST 20(DI), Z24, Z13
+	JCC              ahead8next6
+	VFMADD231PS.BCST 24(DI), Z24, Z14
+	JPL              ahead8next6
+	VFMADD231PS.BCST 28(DI), Z24, Z15
+
+ahead8next6:
+	MOVQ             72(BX), R8
+	VMOVAPS          Z5, Z23
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS           Z0, Z23, Z23
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next7
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next7
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next7
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next7
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next7:
+	MOVQ             104(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
+	VFMADD231PS.BCST (DI), Z23, Z8
+	VFMADD231PS.BCST 4(DI), Z23, Z9
+	VFMADD231PS.BCST 8(DI), Z23, Z10
+	VFMADD231PS.BCST 12(DI), Z23, Z11
+	JEQ              ahead8next8
+	VFMADD231PS.BCST 16(DI), Z23, Z12
+	JPS              ahead8next8
+	VFMADD231PS.BCST 20(DI), Z23, Z13
+	JCC              ahead8next8
+	VFMADD231PS.BCST 24(DI), Z23, Z14
+	JPL              ahead8next8
+	VFMADD231PS.BCST 28(DI), Z23, Z15
+
+ahead8next8:
+	MOVQ             16(BX), R8
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VMOVUPS          (DX)(R8*1), X23
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next9
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next9
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next9
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next9
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next9:
+	MOVQ             48(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z24, Z8
+	VFMADD231PS.BCST 4(DI), Z24, Z9
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST 8(DI), Z24, Z10
+	VFMADD231PS.BCST 12(DI), Z24, Z11
+	JEQ              ahead8next10
+	VFMADD231PS.BCST 16(DI), Z24, Z12
+	JPS              ahead8next10
+	VFMADD231PS.BCST 20(DI), Z24, Z13
+	JCC              ahead8next10
+	VFMADD231PS.BCST 24(DI), Z24, Z14
+	JPL              ahead8next10
+	VFMADD231PS.BCST 28(DI), Z24, Z15
+
+ahead8next10:
+	MOVQ             80(BX), R8
+	VPSRLD           $0x10, Z5, Z5
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS           Z0, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next11
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next11
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next11
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next11
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next11:
+	MOVQ             112(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z24, Z8
+	VFMADD231PS.BCST 4(DI), Z24, Z9
+	VFMADD231PS.BCST 8(DI), Z24, Z10
+	VFMADD231PS.BCST 12(DI), Z24, Z11
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
+	JEQ              ahead8next12
+	VFMADD231PS.BCST 16(DI), Z24, Z12
+	JPS              ahead8next12
+	VFMADD231PS.BCST 20(DI), Z24, Z13
+	JCC              ahead8next12
+	VFMADD231PS.BCST 24(DI), Z24, Z14
+	JPL              ahead8next12
+	VFMADD231PS.BCST 28(DI), Z24, Z15
+
+ahead8next12:
+	VMOVAPS          Z5, Z24
+	MOVQ             24(BX), R8
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next13
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next13
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next13
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next13
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next13:
+	VMOVUPS          (DX)(R8*1), X4
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z5
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	MOVQ             56(BX), R8
+	VSUBPS           Z3, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (DI), Z24, Z8
+	VFMADD231PS.BCST 4(DI), Z24, Z9
+	VFMADD231PS.BCST 8(DI), Z24, Z10
+	VFMADD231PS.BCST 12(DI), Z24, Z11
+	JEQ              ahead8next14
+	VFMADD231PS.BCST 16(DI), Z24, Z12
+	JPS              ahead8next14
+	VFMADD231PS.BCST 20(DI), Z24, Z13
+	JCC              ahead8next14
+	VFMADD231PS.BCST 24(DI), Z24, Z14
+	JPL              ahead8next14
+	VFMADD231PS.BCST 28(DI), Z24, Z15
+
+ahead8next14:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z4, Z4
+	VMOVAPS          Z6, Z24
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS           Z0, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	MOVQ             88(BX), R8
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z11
+	JEQ              ahead8next15
+	VFMADD231PS.BCST 16(DI)(SI*1), Z5, Z12
+	JPS              ahead8next15
+	VFMADD231PS.BCST 20(DI)(SI*1), Z5, Z13
+	JCC              ahead8next15
+	VFMADD231PS.BCST 24(DI)(SI*1), Z5, Z14
+	JPL              ahead8next15
+	VFMADD231PS.BCST 28(DI)(SI*1), Z5, Z15
+
+ahead8next15:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z4, Z4
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z6, Z5
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	VSUBPS           Z1, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	MOVQ             120(BX), R8
+	VFMADD231PS.BCST (DI), Z24, Z8
+	VFMADD231PS.BCST 4(DI), Z24, Z9
+	VFMADD231PS.BCST 8(DI), Z24, Z10
+	VFMADD231PS.BCST 12(DI), Z24, Z11
+	JEQ              ahead8next16
+	VFMADD231PS.BCST 16(DI), Z24, Z12
+	JPS              ahead8next16
+	VFMADD231PS.BCST 20(DI), Z24, Z13
+	JCC              ahead8next16
+	VFMADD231PS.BCST 24(DI), Z24, Z14
+	JPL              ahead8next16
+	VFMADD231PS.BCST 28(DI), Z24, Z15
+
+ahead8next16:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z4, Z4
+	VMOVAPS          Z6, Z25
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS           Z2, Z25, Z25
+	VMULPS           Z22, Z25, Z25
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z9
+	VUNPCKLPS        Z21, Z20, Z24
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z11
+	JEQ              ahead8next17
+	VFMADD231PS.BCST 16(DI)(SI*1), Z5, Z12
+	JPS              ahead8next17
+	VFMADD231PS.BCST 20(DI)(SI*1), Z5, Z13
+	JCC              ahead8next17
+	VFMADD231PS.BCST 24(DI)(SI*1), Z5, Z14
+	JPL              ahead8next17
+	VFMADD231PS.BCST 28(DI)(SI*1), Z5, Z15
+
+ahead8next17:
+	VUNPCKHPS        Z21, Z20, Z5
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z6, Z21
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS           Z3, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (DI), Z25, Z8
+	VFMADD231PS.BCST 4(DI), Z25, Z9
+	VFMADD231PS.BCST 8(DI), Z25, Z10
+	VUNPCKLPS        Z4, Z23, Z20
+	VFMADD231PS.BCST 12(DI), Z25, Z11
+	JEQ              ahead8next18
+	VFMADD231PS.BCST 16(DI), Z25, Z12
+	JPS              ahead8next18
+	VFMADD231PS.BCST 20(DI), Z25, Z13
+	JCC              ahead8next18
+	VFMADD231PS.BCST 24(DI), Z25, Z14
+	JPL              ahead8next18
+	VFMADD231PS.BCST 28(DI), Z25, Z15
+
+ahead8next18:
+	VUNPCKHPS        Z4, Z23, Z4
+	VPSRLD           $0x10, Z6, Z6
+	VMOVAPS          Z6, Z25
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS           Z0, Z25, Z25
+	VMULPS           Z22, Z25, Z25
+	VFMADD231PS.BCST (DI)(SI*1), Z21, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z21, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z21, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z21, Z11
+	VUNPCKLPD        Z20, Z24, Z23
+	JEQ              ahead8next19
+	VFMADD231PS.BCST 16(DI)(SI*1), Z21, Z12
+	JPS              ahead8next19
+	VFMADD231PS.BCST 20(DI)(SI*1), Z21, Z13
+	JCC              ahead8next19
+	VFMADD231PS.BCST 24(DI)(SI*1), Z21, Z14
+	JPL              ahead8next19
+	VFMADD231PS.BCST 28(DI)(SI*1), Z21, Z15
+
+ahead8next19:
+	LEAQ             (DI)(SI*2), DI
+	VUNPCKHPD        Z20, Z24, Z20
+	VMOVAPS          Z6, Z21
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS           Z1, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (DI), Z25, Z8
+	VFMADD231PS.BCST 4(DI), Z25, Z9
+	VFMADD231PS.BCST 8(DI), Z25, Z10
+	VFMADD231PS.BCST 12(DI), Z25, Z11
+	JEQ              ahead8next20
+	VFMADD231PS.BCST 16(DI), Z25, Z12
+	JPS              ahead8next20
+	VFMADD231PS.BCST 20(DI), Z25, Z13
+	JCC              ahead8next20
+	VFMADD231PS.BCST 24(DI), Z25, Z14
+	JPL              ahead8next20
+	VFMADD231PS.BCST 28(DI), Z25, Z15
+
+ahead8next20:
+	VUNPCKLPD        Z4, Z5, Z24
+	VMOVAPS          Z6, Z26
+	VUNPCKHPD        Z4, Z5, Z25
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z26
+	VSUBPS           Z2, Z26, Z26
+	VMULPS           Z22, Z26, Z26
+	VFMADD231PS.BCST (DI)(SI*1), Z21, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z21, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z21, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z21, Z11
+	JEQ              ahead8next21
+	VFMADD231PS.BCST 16(DI)(SI*1), Z21, Z12
+	JPS              ahead8next21
+	VFMADD231PS.BCST 20(DI)(SI*1), Z21, Z13
+	JCC              ahead8next21
+	VFMADD231PS.BCST 24(DI)(SI*1), Z21, Z14
+	JPL              ahead8next21
+	VFMADD231PS.BCST 28(DI)(SI*1), Z21, Z15
+
+ahead8next21:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z6, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z26, Z8
+	VFMADD231PS.BCST 4(DI), Z26, Z9
+	VFMADD231PS.BCST 8(DI), Z26, Z10
+	VFMADD231PS.BCST 12(DI), Z26, Z11
+	JEQ              ahead8next22
+	VFMADD231PS.BCST 16(DI), Z26, Z12
+	JPS              ahead8next22
+	VFMADD231PS.BCST 20(DI), Z26, Z13
+	JCC              ahead8next22
+	VFMADD231PS.BCST 24(DI), Z26, Z14
+	JPL              ahead8next22
+	VFMADD231PS.BCST 28(DI), Z26, Z15
+
+ahead8next22:
+	VMOVAPS          Z7, Z5
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next23
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next23
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next23
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next23
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next23:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z7, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z5, Z8
+	VFMADD231PS.BCST 4(DI), Z5, Z9
+	VFMADD231PS.BCST 8(DI), Z5, Z10
+	VFMADD231PS.BCST 12(DI), Z5, Z11
+	JEQ              ahead8next24
+	VFMADD231PS.BCST 16(DI), Z5, Z12
+	JPS              ahead8next24
+	VFMADD231PS.BCST 20(DI), Z5, Z13
+	JCC              ahead8next24
+	VFMADD231PS.BCST 24(DI), Z5, Z14
+	JPL              ahead8next24
+	VFMADD231PS.BCST 28(DI), Z5, Z15
+
+ahead8next24:
+	VMOVAPS          Z7, Z5
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS           Z2, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next25
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next25
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next25
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next25
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next25:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z7, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z5, Z8
+	VFMADD231PS.BCST 4(DI), Z5, Z9
+	VFMADD231PS.BCST 8(DI), Z5, Z10
+	VFMADD231PS.BCST 12(DI), Z5, Z11
+	JEQ              ahead8next26
+	VFMADD231PS.BCST 16(DI), Z5, Z12
+	JPS              ahead8next26
+	VFMADD231PS.BCST 20(DI), Z5, Z13
+	JCC              ahead8next26
+	VFMADD231PS.BCST 24(DI), Z5, Z14
+	JPL              ahead8next26
+	VFMADD231PS.BCST 28(DI), Z5, Z15
+
+ahead8next26:
+	VPSRLD           $0x10, Z7, Z7
+	VMOVAPS          Z7, Z5
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next27
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next27
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next27
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next27
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next27:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z7, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z5, Z8
+	VFMADD231PS.BCST 4(DI), Z5, Z9
+	VFMADD231PS.BCST 8(DI), Z5, Z10
+	VFMADD231PS.BCST 12(DI), Z5, Z11
+	JEQ              ahead8next28
+	VFMADD231PS.BCST 16(DI), Z5, Z12
+	JPS              ahead8next28
+	VFMADD231PS.BCST 20(DI), Z5, Z13
+	JCC              ahead8next28
+	VFMADD231PS.BCST 24(DI), Z5, Z14
+	JPL              ahead8next28
+	VFMADD231PS.BCST 28(DI), Z5, Z15
+
+ahead8next28:
+	VMOVAPS          Z7, Z5
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS           Z2, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next29
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next29
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next29
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next29
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next29:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z7, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (DI), Z5, Z8
+	VFMADD231PS.BCST 4(DI), Z5, Z9
+	VFMADD231PS.BCST 8(DI), Z5, Z10
+	VFMADD231PS.BCST 12(DI), Z5, Z11
+	JEQ              ahead8next30
+	VFMADD231PS.BCST 16(DI), Z5, Z12
+	JPS              ahead8next30
+	VFMADD231PS.BCST 20(DI), Z5, Z13
+	JCC              ahead8next30
+	VFMADD231PS.BCST 24(DI), Z5, Z14
+	JPL              ahead8next30
+	VFMADD231PS.BCST 28(DI), Z5, Z15
+
+ahead8next30:
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z8
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z9
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z10
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z11
+	JEQ              ahead8next31
+	VFMADD231PS.BCST 16(DI)(SI*1), Z4, Z12
+	JPS              ahead8next31
+	VFMADD231PS.BCST 20(DI)(SI*1), Z4, Z13
+	JCC              ahead8next31
+	VFMADD231PS.BCST 24(DI)(SI*1), Z4, Z14
+	JPL              ahead8next31
+	VFMADD231PS.BCST 28(DI)(SI*1), Z4, Z15
+
+ahead8next31:
+	LEAQ    (DI)(SI*2), DI
+	VMOVAPS Z23, Z4
+	VMOVAPS Z20, Z5
+	VMOVAPS Z24, Z6
+	VMOVAPS Z25, Z7
+	SUBQ    $0x20, a_Scales_cap+88(FP)
+	JNZ     ahead8scale
+	MOVQ    a_Lsc+96(FP), R8
+	ADDQ    R8, a_Scales_len+80(FP)
+	MOVQ    a_Group+104(FP), R8
+	MOVQ    R8, a_Scales_cap+88(FP)
+
+ahead8scale:
+	CMPQ DI, a_K_len+32(FP)
+	JNE  ahead8step
+
+ahead8rest:
+	CMPQ a_K_cap+40(FP), $0x00
+	JNE  ahead8sum
+	MOVQ a_D+144(FP), R8
+	ANDQ $0x1f, R8
+	JZ   ahead8sum
+	SUBQ a_Off_cap+64(FP), DX
+	SUBQ (SP), BX
+	MOVQ $-8, a_Q_cap+128(FP)
+	JMP  rest1
+
+ahead8sum:
+	CMPQ   a_S_cap+16(FP), $0x00
+	JE     ahead8added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z8, Z8
+	VADDPS 96(SP), Z9, Z9
+	VADDPS 160(SP), Z10, Z10
+	VADDPS 224(SP), Z11, Z11
+	JEQ    ahead8next32
+	VADDPS 288(SP), Z12, Z12
+	JPS    ahead8next32
+	VADDPS 352(SP), Z13, Z13
+	JCC    ahead8next32
+	VADDPS 416(SP), Z14, Z14
+	JPL    ahead8next32
+	VADDPS 480(SP), Z15, Z15
+
+ahead8next32:
+ahead8added:
+	CMPQ    a_K_cap+40(FP), $0x00
+	JE      ahead8store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z8, 32(SP)
+	VMOVUPS Z9, 96(SP)
+	VMOVUPS Z10, 160(SP)
+	VMOVUPS Z11, 224(SP)
+	JEQ     ahead8next33
+	VMOVUPS Z12, 288(SP)
+	JPS     ahead8next33
+	VMOVUPS Z13, 352(SP)
+	JCC     ahead8next33
+	VMOVUPS Z14, 416(SP)
+	JPL     ahead8next33
+	VMOVUPS Z15, 480(SP)
+
+ahead8next33:
+	MOVQ $0x00000001, a_S_cap+16(FP)
+	JMP  ahead8segment
+
+ahead8store:
+	JMP store1
+
+	// 32 keys by 1 to 4 queries.
+double4:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+56(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+double4segment:
+	MOVQ   a_K_cap+40(FP), R8
+	VXORPS Z8, Z8, Z8
+	VXORPS Z16, Z16, Z16
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	VXORPS Z10, Z10, Z10
+	VXORPS Z18, Z18, Z18
+	VXORPS Z11, Z11, Z11
+	VXORPS Z19, Z19, Z19
+	CMPQ   R8, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R8
+
+double4columns:
+	SUBQ    R8, a_K_cap+40(FP)
+	ANDQ    $-32, R8
+	JZ      double4rest
+	IMULQ   SI, R8
+	ADDQ    DI, R8
+	MOVQ    R8, a_K_len+32(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead0
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead1
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead2
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead3
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead3:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead4
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead4
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead4:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead5
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead5
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead5:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead6
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead6
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead6:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead7
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead7
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead7:
+	CMPQ             544(SP), $-126
+	MOVQ             a_Scales_len+80(FP), R8
+	VMOVUPS          (R8), Z22
+	MOVQ             DI, R9
+	VMOVAPS          Z4, Z20
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z20
+	VSUBPS           Z0, Z20, Z20
+	MOVQ             128(BX), R8
+	VMULPS           Z22, Z20, Z20
+	VMOVAPS          Z4, Z23
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS           Z1, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (R9), Z20, Z8
+	JEQ              double4next0
+	VFMADD231PS.BCST 4(R9), Z20, Z9
+	JPS              double4next0
+	VFMADD231PS.BCST 8(R9), Z20, Z10
+	JCC              double4next0
+	VFMADD231PS.BCST 12(R9), Z20, Z11
+
+double4next0:
+	VMOVUPS          (DX)(R8*1), X20
+	VMOVAPS          Z4, Z21
+	MOVQ             160(BX), R8
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS           Z2, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
+	JEQ              double4next1
+	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
+	JPS              double4next1
+	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
+	JCC              double4next1
+	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
+
+double4next1:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z20, Z20
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z4, Z23
+	MOVQ             192(BX), R8
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS           Z3, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next2
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next2
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next2
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next2:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z20, Z20
+	VPSRLD           $0x10, Z4, Z4
+	VMOVAPS          Z4, Z21
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	MOVQ             224(BX), R8
+	VSUBPS           Z0, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
+	JEQ              double4next3
+	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
+	JPS              double4next3
+	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
+	JCC              double4next3
+	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
+
+double4next3:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z20, Z20
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z4, Z23
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS           Z1, Z23, Z23
+	MOVQ             136(BX), R8
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next4
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next4
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next4
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next4:
+	VMOVUPS          (DX)(R8*1), X21
+	VMOVAPS          Z4, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	MOVQ             168(BX), R8
+	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
+	JEQ              double4next5
+	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
+	JPS              double4next5
+	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
+	JCC              double4next5
+	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
+
+double4next5:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z4, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (R9), Z24, Z8
+	MOVQ             200(BX), R8
+	JEQ              double4next6
+	VFMADD231PS.BCST 4(R9), Z24, Z9
+	JPS              double4next6
+	VFMADD231PS.BCST 8(R9), Z24, Z10
+	JCC              double4next6
+	VFMADD231PS.BCST 12(R9), Z24, Z11
+
+double4next6:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
+	VMOVAPS          Z5, Z23
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS           Z0, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	JEQ              double4next7
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next7
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next7
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next7:
+	MOVQ             232(BX), R8
+	LEAQ             (R9)(SI*2), R9
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (R9), Z23, Z8
+	JEQ              double4next8
+	VFMADD231PS.BCST 4(R9), Z23, Z9
+	JPS              double4next8
+	VFMADD231PS.BCST 8(R9), Z23, Z10
+	JCC              double4next8
+	VFMADD231PS.BCST 12(R9), Z23, Z11
+
+double4next8:
+	MOVQ             144(BX), R8
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VMOVUPS          (DX)(R8*1), X23
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	JEQ              double4next9
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next9
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next9
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next9:
+	MOVQ             176(BX), R8
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (R9), Z24, Z8
+	JEQ              double4next10
+	VFMADD231PS.BCST 4(R9), Z24, Z9
+	JPS              double4next10
+	VFMADD231PS.BCST 8(R9), Z24, Z10
+	JCC              double4next10
+	VFMADD231PS.BCST 12(R9), Z24, Z11
+
+double4next10:
+	MOVQ             208(BX), R8
+	VPSRLD           $0x10, Z5, Z5
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS           Z0, Z24, Z24
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
+	VMULPS           Z22, Z24, Z24
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	JEQ              double4next11
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next11
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next11
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next11:
+	MOVQ             240(BX), R8
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST (R9), Z24, Z8
+	JEQ              double4next12
+	VFMADD231PS.BCST 4(R9), Z24, Z9
+	JPS              double4next12
+	VFMADD231PS.BCST 8(R9), Z24, Z10
+	JCC              double4next12
+	VFMADD231PS.BCST 12(R9), Z24, Z11
+
+double4next12:
+	MOVQ             152(BX), R8
+	VMOVAPS          Z5, Z25
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS           Z2, Z25, Z25
+	VMULPS           Z22, Z25, Z25
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	VMOVUPS          (DX)(R8*1), X24
+	JEQ              double4next13
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next13
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next13
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next13:
+	MOVQ             184(BX), R8
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z5, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (R9), Z25, Z8
+	JEQ              double4next14
+	VFMADD231PS.BCST 4(R9), Z25, Z9
+	JPS              double4next14
+	VFMADD231PS.BCST 8(R9), Z25, Z10
+	JCC              double4next14
+	VFMADD231PS.BCST 12(R9), Z25, Z11
+
+double4next14:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z24, Z24
+	VMOVAPS          Z6, Z5
+	MOVQ             216(BX), R8
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS           Z22, Z5, Z5
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	JEQ              double4next15
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next15
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next15
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next15:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z24, Z24
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z6, Z4
+	MOVQ             248(BX), R8
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
+	VSUBPS           Z1, Z4, Z4
+	VMULPS           Z22, Z4, Z4
+	VFMADD231PS.BCST (R9), Z5, Z8
+	JEQ              double4next16
+	VFMADD231PS.BCST 4(R9), Z5, Z9
+	JPS              double4next16
+	VFMADD231PS.BCST 8(R9), Z5, Z10
+	JCC              double4next16
+	VFMADD231PS.BCST 12(R9), Z5, Z11
+
+double4next16:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z24, Z24
+	VMOVAPS          Z6, Z25
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS           Z2, Z25, Z25
+	VUNPCKLPS        Z21, Z20, Z5
+	VMULPS           Z22, Z25, Z25
+	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
+	JEQ              double4next17
+	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
+	JPS              double4next17
+	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
+	JCC              double4next17
+	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
+
+double4next17:
+	VUNPCKHPS        Z21, Z20, Z4
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z6, Z21
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS           Z3, Z21, Z21
+	VUNPCKLPS        Z24, Z23, Z20
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9), Z25, Z8
+	JEQ              double4next18
+	VFMADD231PS.BCST 4(R9), Z25, Z9
+	JPS              double4next18
+	VFMADD231PS.BCST 8(R9), Z25, Z10
+	JCC              double4next18
+	VFMADD231PS.BCST 12(R9), Z25, Z11
+
+double4next18:
+	VUNPCKHPS        Z24, Z23, Z23
+	VPSRLD           $0x10, Z6, Z6
+	VMOVAPS          Z6, Z25
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS           Z0, Z25, Z25
+	VMULPS           Z22, Z25, Z25
+	VUNPCKLPD        Z20, Z5, Z24
+	VFMADD231PS.BCST (R9)(SI*1), Z21, Z8
+	JEQ              double4next19
+	VFMADD231PS.BCST 4(R9)(SI*1), Z21, Z9
+	JPS              double4next19
+	VFMADD231PS.BCST 8(R9)(SI*1), Z21, Z10
+	JCC              double4next19
+	VFMADD231PS.BCST 12(R9)(SI*1), Z21, Z11
+
+double4next19:
+	VUNPCKHPD        Z20, Z5, Z5
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z6, Z21
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS           Z1, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9), Z25, Z8
+	VUNPCKLPD        Z23, Z4, Z20
+	JEQ              double4next20
+	VFMADD231PS.BCST 4(R9), Z25, Z9
+	JPS              double4next20
+	VFMADD231PS.BCST 8(R9), Z25, Z10
+	JCC              double4next20
+	VFMADD231PS.BCST 12(R9), Z25, Z11
+
+double4next20:
+	VUNPCKHPD        Z23, Z4, Z4
+	VMOVAPS          Z6, Z23
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS           Z2, Z23, Z23
+	VMULPS           Z22, Z23, Z23
+	VFMADD231PS.BCST (R9)(SI*1), Z21, Z8
+	JEQ              double4next21
+	VFMADD231PS.BCST 4(R9)(SI*1), Z21, Z9
+	JPS              double4next21
+	VFMADD231PS.BCST 8(R9)(SI*1), Z21, Z10
+	JCC              double4next21
+	VFMADD231PS.BCST 12(R9)(SI*1), Z21, Z11
+
+double4next21:
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z6, Z6
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
+	VSUBPS           Z3, Z6, Z6
+	VMULPS           Z22, Z6, Z6
+	VFMADD231PS.BCST (R9), Z23, Z8
+	JEQ              double4next22
+	VFMADD231PS.BCST 4(R9), Z23, Z9
+	JPS              double4next22
+	VFMADD231PS.BCST 8(R9), Z23, Z10
+	JCC              double4next22
+	VFMADD231PS.BCST 12(R9), Z23, Z11
+
+double4next22:
+	VMOVAPS          Z7, Z21
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS           Z0, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
+	JEQ              double4next23
+	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
+	JPS              double4next23
+	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
+	JCC              double4next23
+	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
+
+double4next23:
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z7, Z6
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z6
+	VSUBPS           Z1, Z6, Z6
+	VMULPS           Z22, Z6, Z6
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next24
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next24
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next24
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next24:
+	VMOVAPS          Z7, Z21
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS           Z2, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
+	JEQ              double4next25
+	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
+	JPS              double4next25
+	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
+	JCC              double4next25
+	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
+
+double4next25:
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z7, Z6
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
+	VSUBPS           Z3, Z6, Z6
+	VMULPS           Z22, Z6, Z6
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next26
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next26
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next26
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next26:
+	VPSRLD           $0x10, Z7, Z7
+	VMOVAPS          Z7, Z21
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS           Z0, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
+	JEQ              double4next27
+	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
+	JPS              double4next27
+	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
+	JCC              double4next27
+	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
+
+double4next27:
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z7, Z6
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z6
+	VSUBPS           Z1, Z6, Z6
+	VMULPS           Z22, Z6, Z6
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next28
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next28
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next28
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next28:
+	VMOVAPS          Z7, Z21
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS           Z2, Z21, Z21
+	VMULPS           Z22, Z21, Z21
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
+	JEQ              double4next29
+	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
+	JPS              double4next29
+	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
+	JCC              double4next29
+	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
+
+double4next29:
+	LEAQ             (R9)(SI*2), R9
+	VMOVAPS          Z7, Z6
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
+	VSUBPS           Z3, Z6, Z6
+	VMULPS           Z22, Z6, Z6
+	VFMADD231PS.BCST (R9), Z21, Z8
+	JEQ              double4next30
+	VFMADD231PS.BCST 4(R9), Z21, Z9
+	JPS              double4next30
+	VFMADD231PS.BCST 8(R9), Z21, Z10
+	JCC              double4next30
+	VFMADD231PS.BCST 12(R9), Z21, Z11
+
+double4next30:
+	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
+	JEQ              double4next31
+	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
+	JPS              double4next31
+	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
+	JCC              double4next31
+	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
+
+double4next31:
+	LEAQ (R9)(SI*2), R9
+	CMPQ DI, a_Max_len+160(FP)
+	JNE  double4more
+	ADDQ a_Off_cap+64(FP), DX
+	ADDQ (SP), BX
+
+double4more:
+	ADDQ             $+16, DX
+	CMPQ             544(SP), $-126
+	MOVQ             a_Scales_len+80(FP), R8
+	VMOVUPS          64(R8), Z21
+	VMOVAPS          Z24, Z6
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS           Z21, Z6, Z6
+	MOVQ             (BX), R8
+	VMOVAPS          Z24, Z22
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS           Z1, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	VFMADD231PS.BCST (DI), Z6, Z16
+	JEQ              double4next32
+	VFMADD231PS.BCST 4(DI), Z6, Z17
+	JPS              double4next32
+	VFMADD231PS.BCST 8(DI), Z6, Z18
+	JCC              double4next32
+	VFMADD231PS.BCST 12(DI), Z6, Z19
+
+double4next32:
+	VMOVUPS          (DX)(R8*1), X6
+	VMOVAPS          Z24, Z7
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	MOVQ             32(BX), R8
+	VSUBPS           Z2, Z7, Z7
+	VMULPS           Z21, Z7, Z7
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next33
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next33
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next33
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next33:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z24, Z22
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
+	MOVQ             64(BX), R8
+	VSUBPS           Z3, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	VFMADD231PS.BCST (DI), Z7, Z16
+	JEQ              double4next34
+	VFMADD231PS.BCST 4(DI), Z7, Z17
+	JPS              double4next34
+	VFMADD231PS.BCST 8(DI), Z7, Z18
+	JCC              double4next34
+	VFMADD231PS.BCST 12(DI), Z7, Z19
+
+double4next34:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
+	VPSRLD           $0x10, Z24, Z24
+	VMOVAPS          Z24, Z7
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS           Z0, Z7, Z7
+	MOVQ             96(BX), R8
+	VMULPS           Z21, Z7, Z7
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next35
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next35
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next35
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next35:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z24, Z22
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS           Z1, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	MOVQ             8(BX), R8
+	VFMADD231PS.BCST (DI), Z7, Z16
+	JEQ              double4next36
+	VFMADD231PS.BCST 4(DI), Z7, Z17
+	JPS              double4next36
+	VFMADD231PS.BCST 8(DI), Z7, Z18
+	JCC              double4next36
+	VFMADD231PS.BCST 12(DI), Z7, Z19
+
+double4next36:
+	VMOVUPS          (DX)(R8*1), X7
+	VMOVAPS          Z24, Z23
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS           Z2, Z23, Z23
+	VMULPS           Z21, Z23, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	MOVQ             40(BX), R8
+	JEQ              double4next37
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next37
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next37
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next37:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z7, Z7
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z24, Z22
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
+	VSUBPS           Z3, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	VFMADD231PS.BCST (DI), Z23, Z16
+	JEQ              double4next38
+	VFMADD231PS.BCST 4(DI), Z23, Z17
+	JPS              double4next38
+	VFMADD231PS.BCST 8(DI), Z23, Z18
+	JCC              double4next38
+	VFMADD231PS.BCST 12(DI), Z23, Z19
+
+double4next38:
+	MOVQ             72(BX), R8
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z7, Z7
+	VMOVAPS          Z5, Z23
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS           Z0, Z23, Z23
+	VMULPS           Z21, Z23, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next39
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next39
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next39
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next39:
+	MOVQ             104(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z22
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z7, Z7
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS           Z1, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	VFMADD231PS.BCST (DI), Z23, Z16
+	JEQ              double4next40
+	VFMADD231PS.BCST 4(DI), Z23, Z17
+	JPS              double4next40
+	VFMADD231PS.BCST 8(DI), Z23, Z18
+	JCC              double4next40
+	VFMADD231PS.BCST 12(DI), Z23, Z19
+
+double4next40:
+	MOVQ             16(BX), R8
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMOVUPS          (DX)(R8*1), X23
+	VMULPS           Z21, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next41
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next41
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next41
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next41:
+	MOVQ             48(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z22
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
+	VSUBPS           Z3, Z22, Z22
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
+	VMULPS           Z21, Z22, Z22
+	VFMADD231PS.BCST (DI), Z24, Z16
+	JEQ              double4next42
+	VFMADD231PS.BCST 4(DI), Z24, Z17
+	JPS              double4next42
+	VFMADD231PS.BCST 8(DI), Z24, Z18
+	JCC              double4next42
+	VFMADD231PS.BCST 12(DI), Z24, Z19
+
+double4next42:
+	MOVQ             80(BX), R8
+	VPSRLD           $0x10, Z5, Z5
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS           Z0, Z24, Z24
+	VMULPS           Z21, Z24, Z24
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next43
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next43
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next43
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next43:
+	MOVQ             112(BX), R8
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z5, Z22
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS           Z1, Z22, Z22
+	VMULPS           Z21, Z22, Z22
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
+	VFMADD231PS.BCST (DI), Z24, Z16
+	JEQ              double4next44
+	VFMADD231PS.BCST 4(DI), Z24, Z17
+	JPS              double4next44
+	VFMADD231PS.BCST 8(DI), Z24, Z18
+	JCC              double4next44
+	VFMADD231PS.BCST 12(DI), Z24, Z19
+
+double4next44:
+	MOVQ             24(BX), R8
+	VMOVAPS          Z5, Z24
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS           Z2, Z24, Z24
+	VMULPS           Z21, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
+	JEQ              double4next45
+	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
+	JPS              double4next45
+	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
+	JCC              double4next45
+	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
+
+double4next45:
+	VMOVUPS          (DX)(R8*1), X22
+	LEAQ             (DI)(SI*2), DI
+	MOVQ             56(BX), R8
+	VMOVAPS          Z5, Z5
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS           Z3, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI), Z24, Z16
+	JEQ              double4next46
+	VFMADD231PS.BCST 4(DI), Z24, Z17
+	JPS              double4next46
+	VFMADD231PS.BCST 8(DI), Z24, Z18
+	JCC              double4next46
+	VFMADD231PS.BCST 12(DI), Z24, Z19
+
+double4next46:
+	VINSERTF32X4     $0x01, (DX)(R8*1), Z22, Z22
+	VMOVAPS          Z20, Z24
+	MOVQ             88(BX), R8
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS           Z0, Z24, Z24
+	VMULPS           Z21, Z24, Z24
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z16
+	JEQ              double4next47
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z17
+	JPS              double4next47
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z18
+	JCC              double4next47
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z19
+
+double4next47:
+	VINSERTF32X4     $0x02, (DX)(R8*1), Z22, Z22
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z20, Z5
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	MOVQ             120(BX), R8
+	VSUBPS           Z1, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI), Z24, Z16
+	JEQ              double4next48
+	VFMADD231PS.BCST 4(DI), Z24, Z17
+	JPS              double4next48
+	VFMADD231PS.BCST 8(DI), Z24, Z18
+	JCC              double4next48
+	VFMADD231PS.BCST 12(DI), Z24, Z19
+
+double4next48:
+	VINSERTF32X4     $0x03, (DX)(R8*1), Z22, Z22
+	VMOVAPS          Z20, Z25
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS           Z2, Z25, Z25
+	VUNPCKLPS        Z7, Z6, Z24
+	VMULPS           Z21, Z25, Z25
+	VFMADD231PS.BCST (DI)(SI*1), Z5, Z16
+	JEQ              double4next49
+	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z17
+	JPS              double4next49
+	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z18
+	JCC              double4next49
+	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z19
+
+double4next49:
+	VUNPCKHPS        Z7, Z6, Z5
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z20, Z7
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS           Z3, Z7, Z7
+	VMULPS           Z21, Z7, Z7
+	VUNPCKLPS        Z22, Z23, Z6
+	VFMADD231PS.BCST (DI), Z25, Z16
+	JEQ              double4next50
+	VFMADD231PS.BCST 4(DI), Z25, Z17
+	JPS              double4next50
+	VFMADD231PS.BCST 8(DI), Z25, Z18
+	JCC              double4next50
+	VFMADD231PS.BCST 12(DI), Z25, Z19
+
+double4next50:
+	VUNPCKHPS        Z22, Z23, Z22
+	VPSRLD           $0x10, Z20, Z20
+	VMOVAPS          Z20, Z25
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS           Z0, Z25, Z25
+	VMULPS           Z21, Z25, Z25
+	VUNPCKLPD        Z6, Z24, Z23
+	VFMADD231PS.BCST (DI)(SI*1), Z7, Z16
+	JEQ              double4next51
+	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z17
+	JPS              double4next51
+	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z18
+	JCC              double4next51
+	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z19
+
+double4next51:
+	VUNPCKHPD        Z6, Z24, Z6
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z20, Z24
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z24
+	VSUBPS           Z1, Z24, Z24
+	VMULPS           Z21, Z24, Z24
+	VFMADD231PS.BCST (DI), Z25, Z16
+	VUNPCKLPD        Z22, Z5, Z7
+	JEQ              double4next52
+	VFMADD231PS.BCST 4(DI), Z25, Z17
+	JPS              double4next52
+	VFMADD231PS.BCST 8(DI), Z25, Z18
+	JCC              double4next52
+	VFMADD231PS.BCST 12(DI), Z25, Z19
+
+double4next52:
+	VUNPCKHPD        Z22, Z5, Z22
+	VMOVAPS          Z20, Z5
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS           Z2, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z24, Z16
+	JEQ              double4next53
+	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z17
+	JPS              double4next53
+	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z18
+	JCC              double4next53
+	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z19
+
+double4next53:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z20, Z20
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS           Z3, Z20, Z20
+	VMULPS           Z21, Z20, Z20
+	VFMADD231PS.BCST (DI), Z5, Z16
+	JEQ              double4next54
+	VFMADD231PS.BCST 4(DI), Z5, Z17
+	JPS              double4next54
+	VFMADD231PS.BCST 8(DI), Z5, Z18
+	JCC              double4next54
+	VFMADD231PS.BCST 12(DI), Z5, Z19
+
+double4next54:
+	VMOVAPS          Z4, Z5
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
+	JEQ              double4next55
+	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
+	JPS              double4next55
+	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
+	JCC              double4next55
+	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
+
+double4next55:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z20
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z20
+	VSUBPS           Z1, Z20, Z20
+	VMULPS           Z21, Z20, Z20
+	VFMADD231PS.BCST (DI), Z5, Z16
+	JEQ              double4next56
+	VFMADD231PS.BCST 4(DI), Z5, Z17
+	JPS              double4next56
+	VFMADD231PS.BCST 8(DI), Z5, Z18
+	JCC              double4next56
+	VFMADD231PS.BCST 12(DI), Z5, Z19
+
+double4next56:
+	VMOVAPS          Z4, Z5
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS           Z2, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
+	JEQ              double4next57
+	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
+	JPS              double4next57
+	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
+	JCC              double4next57
+	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
+
+double4next57:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z20
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS           Z3, Z20, Z20
+	VMULPS           Z21, Z20, Z20
+	VFMADD231PS.BCST (DI), Z5, Z16
+	JEQ              double4next58
+	VFMADD231PS.BCST 4(DI), Z5, Z17
+	JPS              double4next58
+	VFMADD231PS.BCST 8(DI), Z5, Z18
+	JCC              double4next58
+	VFMADD231PS.BCST 12(DI), Z5, Z19
+
+double4next58:
+	VPSRLD           $0x10, Z4, Z4
+	VMOVAPS          Z4, Z5
+	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
+	JEQ              double4next59
+	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
+	JPS              double4next59
+	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
+	JCC              double4next59
+	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
+
+double4next59:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z20
+	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z20
+	VSUBPS           Z1, Z20, Z20
+	VMULPS           Z21, Z20, Z20
+	VFMADD231PS.BCST (DI), Z5, Z16
+	JEQ              double4next60
+	VFMADD231PS.BCST 4(DI), Z5, Z17
+	JPS              double4next60
+	VFMADD231PS.BCST 8(DI), Z5, Z18
+	JCC              double4next60
+	VFMADD231PS.BCST 12(DI), Z5, Z19
+
+double4next60:
+	VMOVAPS          Z4, Z5
+	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS           Z2, Z5, Z5
+	VMULPS           Z21, Z5, Z5
+	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
+	JEQ              double4next61
+	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
+	JPS              double4next61
+	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
+	JCC              double4next61
+	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
+
+double4next61:
+	LEAQ             (DI)(SI*2), DI
+	VMOVAPS          Z4, Z4
+	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS           Z3, Z4, Z4
+	VMULPS           Z21, Z4, Z4
+	VFMADD231PS.BCST (DI), Z5, Z16
+	JEQ              double4next62
+	VFMADD231PS.BCST 4(DI), Z5, Z17
+	JPS              double4next62
+	VFMADD231PS.BCST 8(DI), Z5, Z18
+	JCC              double4next62
+	VFMADD231PS.BCST 12(DI), Z5, Z19
+
+double4next62:
+	VFMADD231PS.BCST (DI)(SI*1), Z4, Z16
+	JEQ              double4next63
+	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z17
+	JPS              double4next63
+	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z18
+	JCC              double4next63
+	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z19
+
+double4next63:
+	LEAQ    (DI)(SI*2), DI
+	VMOVAPS Z23, Z4
+	VMOVAPS Z6, Z5
+	VMOVAPS Z7, Z6
+	VMOVAPS Z22, Z7
+	SUBQ    $0x20, a_Scales_cap+88(FP)
+	JNZ     double4scale
+	MOVQ    a_Lsc+96(FP), R8
+	ADDQ    R8, a_Scales_len+80(FP)
+	MOVQ    a_Group+104(FP), R8
+	MOVQ    R8, a_Scales_cap+88(FP)
+
+double4scale:
+	CMPQ DI, a_K_len+32(FP)
+	JNE  double4step
+
+double4rest:
+	CMPQ a_K_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ a_D+144(FP), R8
+	ANDQ $0x1f, R8
+	JZ   double4sum
+	SUBQ a_Off_cap+64(FP), DX
+	SUBQ (SP), BX
+	MOVQ $-4, a_Q_cap+128(FP)
+	JMP  rest2
+
+double4sum:
+	CMPQ   a_S_cap+16(FP), $0x00
+	JE     double4added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z8, Z8
+	VADDPS 96(SP), Z16, Z16
+	JEQ    double4next64
+	VADDPS 160(SP), Z9, Z9
+	VADDPS 224(SP), Z17, Z17
+	JPS    double4next64
+	VADDPS 288(SP), Z10, Z10
+	VADDPS 352(SP), Z18, Z18
+	JCC    double4next64
+	VADDPS 416(SP), Z11, Z11
+	VADDPS 480(SP), Z19, Z19
+
+double4next64:
+double4added:
+	CMPQ    a_K_cap+40(FP), $0x00
+	JE      double4store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z8, 32(SP)
+	VMOVUPS Z16, 96(SP)
+	JEQ     double4next65
+	VMOVUPS Z9, 160(SP)
+	VMOVUPS Z17, 224(SP)
+	JPS     double4next65
+	VMOVUPS Z10, 288(SP)
+	VMOVUPS Z18, 352(SP)
+	JCC     double4next65
+	VMOVUPS Z11, 416(SP)
+	VMOVUPS Z19, 480(SP)
+
+double4next65:
+	MOVQ $0x00000001, a_S_cap+16(FP)
+	JMP  double4segment
+
+double4store:
+	MOVQ $0x00000001, a_Q_cap+128(FP)
+	JMP  store1
+
+	// The remaining columns.
+rest1:
+	MOVQ         $0x00000000, 8(SP)
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         a_N+136(FP), R8
+	SUBQ         a_S_len+8(FP), R8
+	MOVQ         $0x00000008, R9
+	CMPQ         R8, R9
+	CMOVQGT      R9, R8
+	LEAQ         heightsAVX512<>+32(SB), R9
+	MOVQ         (R9)(R8*8), R8
+	MOVQ         R8, 552(SP)
+	MOVQ         a_D+144(FP), R8
+	ANDQ         $0x1f, R8
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	LEAQ         (DX)(R9*1), DX
+	MOVQ         (BX), R9
+	VMOVUPS      -16(DX)(R9*1), X20
+	MOVQ         32(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
+	MOVQ         64(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
+	MOVQ         96(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
+	MOVQ         8(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         40(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         72(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         104(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         16(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         48(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         80(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         112(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         24(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         56(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         88(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         120(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	VUNPCKLPS    Z21, Z20, Z24
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z20, Z24
+	VUNPCKHPD    Z22, Z20, Z20
+	MOVQ         a_Scales_len+80(FP), R9
+	VMOVUPS      (R9), Z22
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 560(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 624(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 688(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
+	VSUBPS       Z3, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 752(SP)
+	VPSRLD       $0x10, Z23, Z23
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 816(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 880(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 944(SP)
+	VMOVAPS      Z23, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1008(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1072(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1136(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1200(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1264(SP)
+	VPSRLD       $0x10, Z21, Z21
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1328(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1392(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1456(SP)
+	VMOVAPS      Z21, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1520(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1584(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1648(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1712(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1776(SP)
+	VPSRLD       $0x10, Z24, Z24
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1840(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1904(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 1968(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2032(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2096(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2160(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2224(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2288(SP)
+	VPSRLD       $0x10, Z20, Z20
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2352(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2416(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2480(SP)
+	VMOVAPS      Z20, Z20
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS       Z3, Z20, Z20
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, 2544(SP)
+	IMUL3Q       $-64, R8, R8
+
+rest1column:
+	VMOVUPS          2608(SP)(R8*1), Z20
+	CMPQ             552(SP), $-126
+	VFMADD231PS.BCST (DI), Z20, Z8
+	VFMADD231PS.BCST 4(DI), Z20, Z9
+	VFMADD231PS.BCST 8(DI), Z20, Z10
+	VFMADD231PS.BCST 12(DI), Z20, Z11
+	JEQ              rest1next0
+	VFMADD231PS.BCST 16(DI), Z20, Z12
+	JPS              rest1next0
+	VFMADD231PS.BCST 20(DI), Z20, Z13
+	JCC              rest1next0
+	VFMADD231PS.BCST 24(DI), Z20, Z14
+	JPL              rest1next0
+	VFMADD231PS.BCST 28(DI), Z20, Z15
+
+rest1next0:
+	ADDQ SI, DI
+	ADDQ $+64, R8
+	JNZ  rest1column
+	CMPQ a_Q_cap+128(FP), $0x00
+	JG   rest1plain
+	MOVQ a_D+144(FP), R8
+	SHRQ $0x01, R8
+	SUBQ R8, DX
+
+rest1plain:
+	MOVQ a_Q_cap+128(FP), R8
+	MOVQ $0x00000000, a_Q_cap+128(FP)
+	JMP  ahead8sum
+
+	// The remaining columns.
+rest2:
+	MOVQ         $0x00000000, 8(SP)
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         a_D+144(FP), R8
+	ANDQ         $0x1f, R8
+	MOVQ         R8, R9
+	SHRQ         $0x01, R9
+	LEAQ         (DX)(R9*1), DX
+	MOVQ         (BX), R9
+	VMOVUPS      -16(DX)(R9*1), X20
+	MOVQ         32(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
+	MOVQ         64(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
+	MOVQ         96(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
+	MOVQ         8(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         40(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         72(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         104(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         16(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         48(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         80(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         112(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         24(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         56(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         88(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         120(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	VUNPCKLPS    Z21, Z20, Z24
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z20, Z24
+	VUNPCKHPD    Z22, Z20, Z20
+	MOVQ         a_Scales_len+80(FP), R9
+	VMOVUPS      (R9), Z22
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 560(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 688(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 816(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
+	VSUBPS       Z3, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 944(SP)
+	VPSRLD       $0x10, Z23, Z23
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1072(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1200(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1328(SP)
+	VMOVAPS      Z23, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1456(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1584(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1712(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1840(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1968(SP)
+	VPSRLD       $0x10, Z21, Z21
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2096(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2224(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2352(SP)
+	VMOVAPS      Z21, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2480(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2608(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2736(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2864(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2992(SP)
+	VPSRLD       $0x10, Z24, Z24
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3120(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3248(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3376(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3504(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3632(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3760(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3888(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4016(SP)
+	VPSRLD       $0x10, Z20, Z20
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4144(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4272(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4400(SP)
+	VMOVAPS      Z20, Z20
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS       Z3, Z20, Z20
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, 4528(SP)
+	MOVQ         128(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X20
+	MOVQ         160(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
+	MOVQ         192(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
+	MOVQ         224(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
+	MOVQ         136(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X21
+	MOVQ         168(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
+	MOVQ         200(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
+	MOVQ         232(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
+	MOVQ         144(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X22
+	MOVQ         176(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
+	MOVQ         208(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
+	MOVQ         240(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
+	MOVQ         152(BX), R9
+	VMOVUPS      -16(DX)(R9*1), X23
+	MOVQ         184(BX), R9
+	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
+	MOVQ         216(BX), R9
+	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
+	MOVQ         248(BX), R9
+	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
+	VUNPCKLPS    Z21, Z20, Z24
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z20, Z24
+	VUNPCKHPD    Z22, Z20, Z20
+	MOVQ         a_Scales_len+80(FP), R9
+	VMOVUPS      64(R9), Z22
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 624(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 752(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 880(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
+	VSUBPS       Z3, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1008(SP)
+	VPSRLD       $0x10, Z23, Z23
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
+	VSUBPS       Z0, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1136(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
+	VSUBPS       Z1, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1264(SP)
+	VMOVAPS      Z23, Z25
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
+	VSUBPS       Z2, Z25, Z25
+	VMULPS       Z22, Z25, Z25
+	VMOVUPS      Z25, 1392(SP)
+	VMOVAPS      Z23, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1520(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1648(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1776(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 1904(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
+	VSUBPS       Z3, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2032(SP)
+	VPSRLD       $0x10, Z21, Z21
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
+	VSUBPS       Z0, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2160(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
+	VSUBPS       Z1, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2288(SP)
+	VMOVAPS      Z21, Z23
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
+	VSUBPS       Z2, Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VMOVUPS      Z23, 2416(SP)
+	VMOVAPS      Z21, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2544(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2672(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2800(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 2928(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3056(SP)
+	VPSRLD       $0x10, Z24, Z24
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3184(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3312(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3440(SP)
+	VMOVAPS      Z24, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3568(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3696(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3824(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 3952(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
+	VSUBPS       Z3, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4080(SP)
+	VPSRLD       $0x10, Z20, Z20
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
+	VSUBPS       Z0, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4208(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
+	VSUBPS       Z1, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4336(SP)
+	VMOVAPS      Z20, Z21
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
+	VSUBPS       Z2, Z21, Z21
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, 4464(SP)
+	VMOVAPS      Z20, Z20
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS       Z3, Z20, Z20
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, 4592(SP)
+	IMUL3Q       $-128, R8, R8
+
+rest2column:
+	VMOVUPS      4656(SP)(R8*1), Z20
+	VMOVUPS      4720(SP)(R8*1), Z21
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z16
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z20, Z22, Z9
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z18
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z20, Z22, Z11
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         SI, DI
+	ADDQ         $+128, R8
+	JNZ          rest2column
+	CMPQ         a_Q_cap+128(FP), $0x00
+	JG           rest2plain
+	MOVQ         a_D+144(FP), R8
+	SHRQ         $0x01, R8
+	SUBQ         R8, DX
+
+rest2plain:
+	MOVQ a_Q_cap+128(FP), R8
+	MOVQ $0x00000000, a_Q_cap+128(FP)
+	JMP  double4sum
+
+	// Store 4 lanes.
+store1:
+	MOVQ    a_N+136(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x04
+	JGE     store1four
+	CMPQ    AX, $0x01
+	JG      store1has1
+	VMOVAPS Z8, Z9
+
+store1has1:
+	CMPQ    AX, $0x02
+	JG      store1has2
+	VMOVAPS Z9, Z10
+
+store1has2:
+	CMPQ    AX, $0x03
+	JG      store1has3
+	VMOVAPS Z10, Z11
+
+store1has3:
+store1four:
+	VUNPCKLPS Z9, Z8, Z20
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPS Z11, Z10, Z9
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPD Z9, Z20, Z11
+	VUNPCKHPD Z9, Z20, Z9
+	VUNPCKLPD Z10, Z8, Z20
+	VUNPCKHPD Z10, Z8, Z8
+
+store1lanes:
+	MOVQ          a_Max_base+152(FP), CX
+	MOVQ          a_S_len+8(FP), DI
+	MOVQ          a_S_base+0(FP), AX
+	LEAQ          (AX)(DI*4), AX
+	LEAQ          (CX)(DI*4), CX
+	VMOVUPS       (CX), X10
+	VMOVUPS       X11, (AX)
+	VMAXPS        X10, X11, X10
+	ADDQ          SI, AX
+	VMOVUPS       X9, (AX)
+	VMAXPS        X10, X9, X10
+	ADDQ          SI, AX
+	VMOVUPS       X20, (AX)
+	VMAXPS        X10, X20, X10
+	ADDQ          SI, AX
+	VMOVUPS       X8, (AX)
+	VMAXPS        X10, X8, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z11, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z9, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z20, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x01, Z8, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z11, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z9, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z20, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x02, Z8, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z11, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z9, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z20, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VEXTRACTF32X4 $0x03, Z8, X21
+	VMOVUPS       X21, (AX)
+	VMAXPS        X10, X21, X10
+	ADDQ          SI, AX
+	VMOVUPS       X10, (CX)
+	ADDQ          $0x04, a_S_len+8(FP)
+	MOVQ          a_S_len+8(FP), AX
+	CMPQ          AX, a_N+136(FP)
+	JGE           store1idle
+
+	// The other 4 of 8.
+	TESTQ   $+4, AX
+	JZ      store1end
+	VMOVAPS Z12, Z8
+	VMOVAPS Z13, Z9
+	VMOVAPS Z14, Z10
+	VMOVAPS Z15, Z11
+	JMP     store1
+
+store1idle:
+	SHLQ $0x02, AX
+	CMPQ AX, SI
+	JL   store1lanes
+
+store1end:
+	CMPQ    a_Q_cap+128(FP), $0x00
+	JE      next
+	MOVQ    $0x00000000, a_Q_cap+128(FP)
+	MOVQ    $0x00000000, a_S_len+8(FP)
+	VMOVAPS Z16, Z8
+	VMOVAPS Z17, Z9
+	VMOVAPS Z18, Z10
+	VMOVAPS Z19, Z11
+	CMPQ    8(SP), $0x00
+	JNE     again
+	ADDQ    $0x80, BX
+
+again:
+	MOVQ SI, AX
+	SHLQ $0x04, AX
+	ADDQ AX, a_S_base+0(FP)
+	ADDQ $+128, a_Next_base+176(FP)
+	ADDQ $0x40, a_Scales_base+72(FP)
+	SUBQ $0x10, a_Off_len+56(FP)
+	JMP  store1
+
+next:
+	MOVQ a_S_len+8(FP), AX
+	CMPQ AX, a_N+136(FP)
+	JL   group
+	CMPQ 8(SP), $0x00
+	JNE  forward
+	ADDQ $0x80, BX
+
+forward:
+	MOVQ SI, AX
+	SHLQ $0x04, AX
+	ADDQ AX, a_S_base+0(FP)
+	ADDQ $+128, a_Next_base+176(FP)
+	ADDQ $0x40, a_Scales_base+72(FP)
+	SUBQ $0x10, a_Off_len+56(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const4b000008AVX512<>+0(SB)/64, $"\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K\b\x00\x00K"
+GLOBL const4b000008AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const000000f0AVX512<>+0(SB)/64, $"\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00"
+GLOBL const000000f0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const49000080AVX512<>+0(SB)/64, $"\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I\x80\x00\x00I"
+GLOBL const49000080AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const00000f00AVX512<>+0(SB)/64, $"\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00"
+GLOBL const00000f00AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const47000800AVX512<>+0(SB)/64, $"\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G\x00\b\x00G"
+GLOBL const47000800AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0000f000AVX512<>+0(SB)/64, $"\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00\x00\xf0\x00\x00"
+GLOBL const0000f000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const45008000AVX512<>+0(SB)/64, $"\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E"
+GLOBL const45008000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
+TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
+	PCALIGN $0x40
+	MOVQ    a_Next_len+184(FP), AX
+	MOVQ    a_V_base+32(FP), CX
+	MOVQ    CX, (SP)
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+176(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, 8(SP)
+	MOVQ    a_Dv+160(FP), AX
+	SHRQ    $0x01, AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+184(FP)
+	MOVQ    a_Off_base+56(FP), BX
+	SHLQ    $0x02, a_Ldo+24(FP)
+	MOVQ    a_P_base+120(FP), SI
+	MOVQ    a_Ldp+144(FP), DI
+	SHLQ    $0x02, DI
+	VMOVUPS startsInt4AVX512<>+0(SB), Z0
+	VMOVUPS const4b000008AVX512<>+0(SB), Z1
+	SHLQ    $0x02, a_Lsc+104(FP)
+
+turn:
+	MOVQ    $0x00000010, AX
+	MOVQ    $0x00000040, CX
+	CMPQ    a_Dv+160(FP), $0x10
+	CMOVQLE CX, AX
+	CMPQ    AX, a_Off_len+64(FP)
+	CMOVQGT a_Off_len+64(FP), AX
+	MOVQ    AX, a_V_len+40(FP)
+	MOVQ    a_Next_base+176(FP), AX
+	MOVQ    AX, a_Next_cap+192(FP)
+	MOVQ    (AX), CX
+	ADDQ    (SP), CX
+	MOVQ    a_Next_len+184(FP), DX
+	MOVQ    a_Scales_base+80(FP), AX
+	MOVQ    AX, a_Scales_len+88(FP)
+	MOVQ    a_Group+112(FP), AX
+	MOVQ    AX, a_Scales_cap+96(FP)
+	MOVQ    a_Dv+160(FP), AX
+	MOVQ    AX, R12
+	XORQ    R11, R11
+
+quad:
+	SUBQ $0x40, R12
+	JL   quadend
+	CMPQ a_N+152(FP), $0x06
+	JG   quadend
+	CMPQ a_Scales_cap+96(FP), $0x40
+	JL   quadend
+	XORQ R13, R13
+	MOVQ a_N+152(FP), AX
+	SUBQ R13, AX
+
+	// 64 columns.
+	MOVQ    $0x00000006, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    a_Ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    a_O_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, a_O_cap+16(FP)
+	CMPB    a_Load+168(FP), $0x00
+	JE      quadseveralzero
+	MOVQ    a_O_cap+16(FP), AX
+	MOVQ    a_Ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	VMOVUPS 128(AX), Z4
+	VMOVUPS 192(AX), Z5
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	VMOVUPS 128(AX), Z8
+	VMOVUPS 192(AX), Z9
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	VMOVUPS 128(AX), Z12
+	VMOVUPS 192(AX), Z13
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	VMOVUPS 128(AX), Z16
+	VMOVUPS 192(AX), Z17
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z18
+	VMOVUPS 64(AX), Z19
+	VMOVUPS 128(AX), Z20
+	VMOVUPS 192(AX), Z21
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralbegin
+	VMOVUPS (AX), Z22
+	VMOVUPS 64(AX), Z23
+	VMOVUPS 128(AX), Z24
+	VMOVUPS 192(AX), Z25
+	JMP     quadseveralbegin
+
+quadseveralzero:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
+
+quadseveralbegin:
+	// 1 to 6 queries.
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000006, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	LEAQ    heightsAVX512<>+56(SB), R8
+	MOVQ    (R8)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      quadgroup6store
+	PCALIGN $0x40
+
+quadgroup6turn:
+	TESTQ      $+1, R10
+	JNZ        quadgroup6near
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        quadgroup6near
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         quadgroup6near
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+quadgroup6near:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VPMULTISHIFTQB.BCST 8(AX)(R15*1), Z0, Z27
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z27
+	VSUBPS              Z1, Z27, Z27
+	VPMULTISHIFTQB.BCST 16(AX)(R15*1), Z0, Z28
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z28
+	VSUBPS              Z1, Z28, Z28
+	VPMULTISHIFTQB.BCST 24(AX)(R15*1), Z0, Z29
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z29
+	VSUBPS              Z1, Z29, Z29
+	VMULPS.BCST         (R14), Z26, Z26
+	VMULPS.BCST         (R14), Z27, Z27
+	VMULPS.BCST         (R14), Z28, Z28
+	VMULPS.BCST         (R14), Z29, Z29
+	ADDQ                a_Lsc+104(FP), R14
+	CMPQ                16(SP), $-126
+	VBROADCASTSS        (R9), Z30
+	VFMADD231PS         Z26, Z30, Z2
+	VFMADD231PS         Z27, Z30, Z3
+	VFMADD231PS         Z28, Z30, Z4
+	VFMADD231PS         Z29, Z30, Z5
+	JEQ                 quadgroup6next0
+	VBROADCASTSS        4(R9), Z30
+	VFMADD231PS         Z26, Z30, Z6
+	VFMADD231PS         Z27, Z30, Z7
+	VFMADD231PS         Z28, Z30, Z8
+	VFMADD231PS         Z29, Z30, Z9
+	JPS                 quadgroup6next0
+	VBROADCASTSS        8(R9), Z30
+	VFMADD231PS         Z26, Z30, Z10
+	VFMADD231PS         Z27, Z30, Z11
+	VFMADD231PS         Z28, Z30, Z12
+	VFMADD231PS         Z29, Z30, Z13
+	JCC                 quadgroup6next0
+	VBROADCASTSS        12(R9), Z30
+	VFMADD231PS         Z26, Z30, Z14
+	VFMADD231PS         Z27, Z30, Z15
+	VFMADD231PS         Z28, Z30, Z16
+	VFMADD231PS         Z29, Z30, Z17
+	JPL                 quadgroup6next0
+	VBROADCASTSS        16(R9), Z30
+	VFMADD231PS         Z26, Z30, Z18
+	VFMADD231PS         Z27, Z30, Z19
+	VFMADD231PS         Z28, Z30, Z20
+	VFMADD231PS         Z29, Z30, Z21
+	JOC                 quadgroup6next0
+	VBROADCASTSS        20(R9), Z30
+	VFMADD231PS         Z26, Z30, Z22
+	VFMADD231PS         Z27, Z30, Z23
+	VFMADD231PS         Z28, Z30, Z24
+	VFMADD231PS         Z29, Z30, Z25
+
+quadgroup6next0:
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+	JNZ  quadgroup6turn
+
+quadgroup6store:
+	MOVQ    a_O_cap+16(FP), AX
+	MOVQ    a_Ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 128(AX)
+	VMOVUPS Z5, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	VMOVUPS Z9, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z12, 128(AX)
+	VMOVUPS Z13, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	VMOVUPS Z16, 128(AX)
+	VMOVUPS Z17, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VMOVUPS Z20, 128(AX)
+	VMOVUPS Z21, 192(AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      quadseveralstored
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	VMOVUPS Z24, 128(AX)
+	VMOVUPS Z25, 192(AX)
+
+quadseveralstored:
+	ADDQ 24(SP), R13
+	ADDQ $0x40, R11
+	SUBQ $0x40, a_Scales_cap+96(FP)
+	JNZ  quad
+	ADDQ $0x04, a_Scales_len+88(FP)
+	MOVQ a_Group+112(FP), AX
+	MOVQ AX, a_Scales_cap+96(FP)
+	JMP  quad
+
+quadend:
+	ADDQ $0x40, R12
+
+line:
+	SUBQ $0x10, R12
+	JL   lineend
+	XORQ R13, R13
+
+linegroup:
+	MOVQ a_N+152(FP), AX
+	SUBQ R13, AX
+	CMPQ AX, $0x01
+	JG   lineseveral
+
+	// 16 columns of a query.
+	MOVQ    a_Ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    a_O_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, a_O_cap+16(FP)
+	CMPB    a_Load+168(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    a_O_cap+16(FP), AX
+	VMOVUPS (AX), Z2
+	JMP     linegroup1begin
+
+linegroup1zero:
+	VXORPS Z2, Z2, Z2
+
+linegroup1begin:
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	SUBQ    $0x08, R10
+	JL      linegroup1fewer
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT1          (CX)
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	ADDQ                $+64, CX
+	SUBQ                $+64, DX
+	JNZ                 linegroup1ahead
+	MOVQ                a_Next_cap+192(FP), R15
+	CMPQ                R15, 8(SP)
+	JE                  linegroup1ahead
+	ADDQ                $0x08, R15
+	MOVQ                R15, a_Next_cap+192(FP)
+	MOVQ                (R15), CX
+	ADDQ                (SP), CX
+	MOVQ                a_Next_len+184(FP), DX
+
+linegroup1ahead:
+	SUBQ $0x08, R10
+	JGE  linegroup1turn
+
+linegroup1fewer:
+	ADDQ $0x08, R10
+	JZ   linegroup1store
+
+linegroup1step:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	DECQ                R10
+	JNZ                 linegroup1step
+
+linegroup1store:
+	MOVQ    a_O_cap+16(FP), AX
+	VMOVUPS Z2, (AX)
+	INCQ    R13
+	JMP     linenext
+
+lineseveral:
+	// 16 columns.
+	MOVQ    $0x00000008, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	MOVQ    AX, 24(SP)
+	MOVQ    a_Ldo+24(FP), AX
+	IMULQ   R13, AX
+	ADDQ    a_O_base+0(FP), AX
+	LEAQ    (AX)(R11*4), AX
+	MOVQ    AX, a_O_cap+16(FP)
+	CMPB    a_Load+168(FP), $0x00
+	JE      lineseveralzero
+	MOVQ    a_O_cap+16(FP), AX
+	MOVQ    a_Ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS (AX), Z2
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z3
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z4
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z5
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z6
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z7
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z8
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralbegin
+	VMOVUPS (AX), Z9
+	JMP     lineseveralbegin
+
+lineseveralzero:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+
+lineseveralbegin:
+	CMPQ 24(SP), $0x05
+	JGE  linegroup8
+	CMPQ 24(SP), $0x04
+	JGE  linegroup4
+	CMPQ 24(SP), $0x03
+	JGE  linegroup3
+
+	// 2 queries.
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	SUBQ    $0x08, R10
+	JL      linegroup2fewer
+	PCALIGN $0x40
+
+linegroup2turn:
+	PREFETCHT1          (CX)
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	ADDQ                $+64, CX
+	SUBQ                $+64, DX
+	JNZ                 linegroup2ahead
+	MOVQ                a_Next_cap+192(FP), R15
+	CMPQ                R15, 8(SP)
+	JE                  linegroup2ahead
+	ADDQ                $0x08, R15
+	MOVQ                R15, a_Next_cap+192(FP)
+	MOVQ                (R15), CX
+	ADDQ                (SP), CX
+	MOVQ                a_Next_len+184(FP), DX
+
+linegroup2ahead:
+	SUBQ $0x08, R10
+	JGE  linegroup2turn
+
+linegroup2fewer:
+	ADDQ $0x08, R10
+	JZ   linegroup2store
+
+linegroup2step:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	DECQ                R10
+	JNZ                 linegroup2step
+
+linegroup2store:
+	// 3 queries.
+	JMP lineseveralstore
+
+linegroup3:
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	SUBQ    $0x08, R10
+	JL      linegroup3fewer
+	PCALIGN $0x40
+
+linegroup3turn:
+	PREFETCHT1          (CX)
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	ADDQ                $+64, CX
+	SUBQ                $+64, DX
+	JNZ                 linegroup3ahead
+	MOVQ                a_Next_cap+192(FP), R15
+	CMPQ                R15, 8(SP)
+	JE                  linegroup3ahead
+	ADDQ                $0x08, R15
+	MOVQ                R15, a_Next_cap+192(FP)
+	MOVQ                (R15), CX
+	ADDQ                (SP), CX
+	MOVQ                a_Next_len+184(FP), DX
+
+linegroup3ahead:
+	SUBQ $0x08, R10
+	JGE  linegroup3turn
+
+linegroup3fewer:
+	ADDQ $0x08, R10
+	JZ   linegroup3store
+
+linegroup3step:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	DECQ                R10
+	JNZ                 linegroup3step
+
+linegroup3store:
+	// 4 queries.
+	JMP lineseveralstore
+
+linegroup4:
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	SUBQ    $0x08, R10
+	JL      linegroup4fewer
+	PCALIGN $0x40
+
+linegroup4turn:
+	PREFETCHT1          (CX)
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	ADDQ                $+64, CX
+	SUBQ                $+64, DX
+	JNZ                 linegroup4ahead
+	MOVQ                a_Next_cap+192(FP), R15
+	CMPQ                R15, 8(SP)
+	JE                  linegroup4ahead
+	ADDQ                $0x08, R15
+	MOVQ                R15, a_Next_cap+192(FP)
+	MOVQ                (R15), CX
+	ADDQ                (SP), CX
+	MOVQ                a_Next_len+184(FP), DX
+
+linegroup4ahead:
+	SUBQ $0x08, R10
+	JGE  linegroup4turn
+
+linegroup4fewer:
+	ADDQ $0x08, R10
+	JZ   linegroup4store
+
+linegroup4step:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	DECQ                R10
+	JNZ                 linegroup4step
+
+linegroup4store:
+	// 5 to 8 queries.
+	JMP lineseveralstore
+
+linegroup8:
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000008, R8
+	CMPQ    AX, R8
+	CMOVQGT R8, AX
+	LEAQ    heightsAVX512<>+24(SB), R8
+	MOVQ    (R8)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, R9
+	SHRQ    $0x01, R9
+	LEAQ    (AX)(R9*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      linegroup8store
+	TESTQ   $+7, R10
+	JNZ     linegroup8step
+
+linegroup8turn:
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup8ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup8ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup8ahead:
+linegroup8step:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	CMPQ                16(SP), $-126
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	VFMADD231PS.BCST    16(R9), Z26, Z6
+	JEQ                 linegroup8next0
+	VFMADD231PS.BCST    20(R9), Z26, Z7
+	JPS                 linegroup8next0
+	VFMADD231PS.BCST    24(R9), Z26, Z8
+	JCC                 linegroup8next0
+	VFMADD231PS.BCST    28(R9), Z26, Z9
+
+linegroup8next0:
+	ADDQ  $0x08, R8
+	ADDQ  DI, R9
+	DECQ  R10
+	TESTQ $+7, R10
+	JNZ   linegroup8step
+	TESTQ R10, R10
+	JNZ   linegroup8turn
+
+linegroup8store:
+lineseveralstore:
+	MOVQ    a_O_cap+16(FP), AX
+	MOVQ    a_Ldo+24(FP), R8
+	MOVQ    24(SP), R9
+	VMOVUPS Z2, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z3, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z4, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z5, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z6, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z7, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z8, (AX)
+	ADDQ    R8, AX
+	DECQ    R9
+	JZ      lineseveralstored
+	VMOVUPS Z9, (AX)
+
+lineseveralstored:
+	ADDQ 24(SP), R13
+
+linenext:
+	CMPQ R13, a_N+152(FP)
+	JL   linegroup
+	ADDQ $0x10, R11
+	SUBQ $0x10, a_Scales_cap+96(FP)
+	JNZ  line
+	ADDQ $0x04, a_Scales_len+88(FP)
+	MOVQ a_Group+112(FP), AX
+	MOVQ AX, a_Scales_cap+96(FP)
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R12
+
+rest1:
+	CMPQ    R12, $0x00
+	JLE     rest1end
+	MOVQ    $0x00000010, AX
+	SUBQ    R12, AX
+	SUBQ    AX, R11
+	VMOVUPS constffffffffAVX512<>+0(SB), Z26
+	LEAQ    masksAVX512<>+0(SB), CX
+	MOVQ    $0x00000040, DX
+	SUBQ    AX, DX
+	LEAQ    (CX)(DX*4), CX
+	VXORPS  (CX), Z26, Z26
+	SUBQ    $0x10, R12
+	XORQ    R13, R13
+
+rest1group:
+	MOVQ a_N+152(FP), AX
+	SUBQ R13, AX
+
+	// 16 columns.
+	MOVQ      $0x00000004, CX
+	CMPQ      AX, CX
+	CMOVQGT   CX, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      a_Ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      a_O_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, a_O_cap+16(FP)
+	CMPB      a_Load+168(FP), $0x00
+	JE        rest1severalzero
+	MOVQ      a_O_cap+16(FP), AX
+	MOVQ      a_Ldo+24(FP), CX
+	MOVQ      24(SP), DX
+	VPMOVD2M  Z26, K1
+	VMOVUPS.Z (AX), K1, Z2
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z26, K1
+	VMOVUPS.Z (AX), K1, Z3
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z26, K1
+	VMOVUPS.Z (AX), K1, Z4
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        rest1severalbegin
+	VPMOVD2M  Z26, K1
+	VMOVUPS.Z (AX), K1, Z5
+	JMP       rest1severalbegin
+
+rest1severalzero:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+
+rest1severalbegin:
+	// 1 to 4 queries.
+	MOVQ    24(SP), AX
+	MOVQ    $0x00000004, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	LEAQ    heightsAVX512<>+56(SB), CX
+	MOVQ    (CX)(AX*8), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    BX, R8
+	MOVQ    a_V_base+32(FP), AX
+	MOVQ    R11, CX
+	SHRQ    $0x01, CX
+	LEAQ    (AX)(CX*1), AX
+	LEAQ    (SI)(R13*4), R9
+	MOVQ    a_Scales_len+88(FP), R14
+	MOVQ    a_V_len+40(FP), R10
+	TESTQ   R10, R10
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
+	MOVQ                (R8), CX
+	VPMULTISHIFTQB.BCST (AX)(CX*1), Z0, Z27
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z27
+	VSUBPS              Z1, Z27, Z27
+	VMULPS.BCST         (R14), Z27, Z27
+	ADDQ                a_Lsc+104(FP), R14
+	CMPQ                16(SP), $-126
+	VFMADD231PS.BCST    (R9), Z27, Z2
+	JEQ                 rest1group4next0
+	VFMADD231PS.BCST    4(R9), Z27, Z3
+	JPS                 rest1group4next0
+	VFMADD231PS.BCST    8(R9), Z27, Z4
+	JCC                 rest1group4next0
+	VFMADD231PS.BCST    12(R9), Z27, Z5
+
+rest1group4next0:
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+	JNZ  rest1group4turn
+
+rest1group4store:
+	MOVQ     a_O_cap+16(FP), AX
+	MOVQ     a_Ldo+24(FP), CX
+	MOVQ     24(SP), DX
+	VPMOVD2M Z26, K1
+	VMOVUPS  Z2, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z26, K1
+	VMOVUPS  Z3, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z26, K1
+	VMOVUPS  Z4, K1, (AX)
+	ADDQ     CX, AX
+	DECQ     DX
+	JZ       rest1severalstored
+	VPMOVD2M Z26, K1
+	VMOVUPS  Z5, K1, (AX)
+
+rest1severalstored:
+	ADDQ 24(SP), R13
+	CMPQ R13, a_N+152(FP)
+	JL   rest1group
+	ADDQ $0x10, R11
+	JMP  rest1
+
+rest1end:
+	MOVB  $0x01, a_Load+168(FP)
+	MOVQ  a_V_len+40(FP), AX
+	SUBQ  AX, a_Off_len+64(FP)
+	JLE   done
+	MOVQ  a_V_len+40(FP), AX
+	SHLQ  $0x03, AX
+	ADDQ  AX, BX
+	ADDQ  AX, a_Next_base+176(FP)
+	MOVQ  DI, AX
+	IMULQ a_V_len+40(FP), AX
+	ADDQ  AX, SI
+	MOVQ  a_Lsc+104(FP), AX
+	IMULQ a_V_len+40(FP), AX
+	ADDQ  AX, a_Scales_base+80(FP)
+	JMP   turn
+
+done:
+	VZEROUPPER
+	RET
+
+DATA startsInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00 \x00\x00\x00$\x00\x00\x00(\x00\x00\x00,\x00\x00\x000\x00\x00\x004\x00\x00\x008\x00\x00\x00<\x00\x00\x00"
+GLOBL startsInt4AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
@@ -60798,11 +68063,10 @@ TEXT ·skinnyHalvesE4M3AVX512(SB), NOSPLIT, $0-80
 	IMUL3Q  $0x40, R8, R8
 	ADDQ    AX, R8
 	VMOVUPS wordOrderAVX512<>+0(SB), Z0
-	VMOVUPS lowerE4M3AAVX512<>+0(SB), Z1
-	VMOVUPS lowerE4M3BAVX512<>+0(SB), Z2
-	VMOVUPS upperE4M3AAVX512<>+0(SB), Z3
-	VMOVUPS upperE4M3BAVX512<>+0(SB), Z4
-	VMOVUPS const80808080AVX512<>+0(SB), Z5
+	VMOVUPS lowerF8E4M3AAVX512<>+0(SB), Z1
+	VMOVUPS lowerF8E4M3BAVX512<>+0(SB), Z2
+	VMOVUPS upperF8E4M3AAVX512<>+0(SB), Z3
+	VMOVUPS upperF8E4M3BAVX512<>+0(SB), Z4
 
 row:
 	XORQ R9, R9
@@ -60810,16 +68074,16 @@ row:
 
 step:
 	PREFETCHT0 (R8)(R9*1)
-	VPERMD     (AX)(R9*1), Z0, Z6
-	VMOVAPS    Z6, Z7
-	VPERMI2B   Z2, Z1, Z7
-	VMOVAPS    Z6, Z8
-	VPERMI2B   Z4, Z3, Z8
-	VPTERNLOGD $0xf8, Z5, Z6, Z8
-	VPUNPCKLBW Z8, Z7, Z6
-	VMOVUPS    Z6, (CX)(R9*2)
-	VPUNPCKHBW Z8, Z7, Z6
-	VMOVUPS    Z6, 64(CX)(R9*2)
+	VPERMD     (AX)(R9*1), Z0, Z5
+	VMOVAPS    Z5, Z6
+	VPERMI2B   Z2, Z1, Z6
+	VMOVAPS    Z5, Z7
+	VPERMI2B   Z4, Z3, Z7
+	VPTERNLOGD $0xf8, const80808080AVX512<>+0(SB), Z5, Z7
+	VPUNPCKLBW Z7, Z6, Z5
+	VMOVUPS    Z5, (CX)(R9*2)
+	VPUNPCKHBW Z7, Z6, Z5
+	VMOVUPS    Z5, 64(CX)(R9*2)
 	ADDQ       $0x00000040, R9
 	CMPQ       R9, R10
 	JLE        step
@@ -60838,18 +68102,6 @@ end:
 
 DATA wordOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL wordOrderAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA lowerE4M3AAVX512<>+0(SB)/64, $"\x00\x00\x80\xc0\x00 @`\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"
-GLOBL lowerE4M3AAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA lowerE4M3BAVX512<>+0(SB)/64, $"\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\x00\x10 0@P`p\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"
-GLOBL lowerE4M3BAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA upperE4M3AAVX512<>+0(SB)/64, $"\x00;;;<<<<<<<<<<<<================>>>>>>>>>>>>>>>>????????????????"
-GLOBL upperE4M3AAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA upperE4M3BAVX512<>+0(SB)/64, $"@@@@@@@@@@@@@@@@AAAAAAAAAAAAAAAABBBBBBBBBBBBBBBBCCCCCCCCCCCCCCC\x7f"
-GLOBL upperE4M3BAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyHalvesE5M2AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+

@@ -74,25 +74,9 @@ func (g *gen) halves(f spec.Function, start func(loadBytes) func(src operand.Mem
 
 // lookupAllE4M3 has a table of all magnitudes.
 func (g *gen) lookupAllE4M3(load loadBytes) func(src operand.Mem) (lower, upper reg.VecVirtual) {
-	const orAnd = 0xf8
-	var tables [2][2]reg.VecVirtual
-	for b, name := range []string{"lowerE4M3", "upperE4M3"} {
-		for half := range tables[b] {
-			tables[b][half] = g.Vec()
-			g.VMOVUPS(g.Bytes(name+"AB"[half:half+1], func(i int) uint8 { return spec.BytesE4M3(64*half + i)[b] }), tables[b][half])
-		}
-	}
-	sign := g.Vec()
-	g.VMOVUPS(g.Constant(0x80808080), sign)
-	return func(src operand.Mem) (lower, upper reg.VecVirtual) {
-		x, lower, upper := load(src), g.Vec(), g.Vec()
-		for b, v := range []reg.VecVirtual{lower, upper} {
-			g.VMOVAPS(x, v)
-			g.VPERMI2B(tables[b][1], tables[b][0], v)
-		}
-		g.VPTERNLOGD(operand.U8(orAnd), sign, x, upper)
-		return lower, upper
-	}
+	f := g.NewFloat8()
+	f.Load(spec.E4M3)
+	return func(src operand.Mem) (lower, upper reg.VecVirtual) { return f.Halves(load(src)) }
 }
 
 // lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the

@@ -25,7 +25,7 @@ func Narrow(to Element) Function { return ofElement(to, "Narrow", "NarrowRows") 
 // ofElement is the function of a type in an array of them.
 func ofElement(e Element, array, elem string) Function {
 	f := kernel(ConvertTable, "")
-	f.Name, f.Note = array+e.suffix(), fmt.Sprintf("The type is %v.", e)
+	f.Name, f.Note = array+e.Suffix(), fmt.Sprintf("The type is %v.", e)
 	f.Array, f.Size, f.Index, f.Elem = array, "Elements", e.String(), elem
 	return f
 }

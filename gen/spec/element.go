@@ -17,6 +17,7 @@ const (
 	Int8    = Element(ukernel.Int8)
 	E4M3    = Element(ukernel.Float8E4M3)
 	E5M2    = Element(ukernel.Float8E5M2)
+	Int4    = Element(ukernel.Int4)
 
 	// BF16Pairs are words of two bfloat16: a row of B has a word for two steps.
 	BF16Pairs = Element(ukernel.Elements)
@@ -24,10 +25,22 @@ const (
 
 // String is the name of the type's constant in package ukernel.
 func (b Element) String() string {
-	return [...]string{"Float32", "Float16", "BFloat16", "Int8", "Float8E4M3", "Float8E5M2"}[b]
+	return [...]string{"Float32", "Float16", "BFloat16", "Int8", "Float8E4M3", "Float8E5M2", "Int4"}[b]
 }
 
-// Shift is log2 of the bytes of a number.
+// Bytes are those of n numbers.
+func (b Element) Bytes(n int) int { return ukernel.Element(b).Bytes(n) }
+
+// PerWord is how many numbers 32 bits hold.
+func (b Element) PerWord() int { return 32 / b.Bytes(8) }
+
+// IsScaled tells whether numbers are multiplied by scales.
+func (b Element) IsScaled() bool { return ukernel.Element(b).IsScaled() }
+
+// IsFloat8 tells whether a number is one of 8 bits with an exponent.
+func (b Element) IsFloat8() bool { return b == E4M3 || b == E5M2 }
+
+// Shift is log2 of the bytes of a number, -1 for half a byte.
 func (b Element) Shift() int {
 	if b == BF16Pairs {
 		return 2
@@ -49,7 +62,7 @@ func (b Element) NarrowFloat() NarrowFloat {
 	return map[Element]NarrowFloat{F16: {13, 0x47800000, 0x38800000, 0x47c00000}, E4M3: {20, 0x43e00000, 0x3c800000, 0x43f00000}, E5M2: {21, 0x47600000, 0x38800000, 0x47c00000}}[b]
 }
 
-// suffix names the type in a function's name.
-func (b Element) suffix() string {
+// Suffix names the type in a function's name.
+func (b Element) Suffix() string {
 	return [...]string{"", "F16", "BF16", "Int8", "F8E4M3", "F8E5M2", "Int4", "Pairs"}[b]
 }

@@ -37,6 +37,10 @@ type SkinnyEmitter interface {
 type SkinnyRowsEmitter interface {
 	SkinnyQKRows(k Element)
 	SkinnyPVRows(v Element)
+
+	// RowElements are types that only these products take. Where an ISA lacks them, they are
+	// widened to 16 or 8 bits before a product.
+	RowElements() []Element
 }
 
 // A BF16SkinnyEmitter emits products in bfloat16, too, which an ISA may lack: few rows take the
@@ -86,12 +90,13 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.Unpack()
 	e.HeadScores()
 	e.HeadValues()
-	for _, b := range []Element{Float32, F16, BF16, Int8} {
+	types := []Element{Float32, F16, BF16, Int8}
+	for _, b := range types {
 		e.SkinnyQK(b)
 		e.SkinnyPV(b)
 	}
 	if x, ok := e.(SkinnyRowsEmitter); ok {
-		for _, b := range []Element{Float32, F16, BF16, Int8} {
+		for _, b := range append(types, x.RowElements()...) {
 			x.SkinnyQKRows(b)
 			x.SkinnyPVRows(b)
 		}

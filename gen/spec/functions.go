@@ -158,16 +158,16 @@ func GemmEvenOdd(vectors, lanes int) Function {
 }
 
 // WeightGemm is the product with a packed panel of weights of a type.
-func WeightGemm(b Element) Function { return kernel(WeightTable, "Gemm"+b.suffix()) }
+func WeightGemm(b Element) Function { return kernel(WeightTable, "Gemm"+b.Suffix()) }
 
 // SkinnyQK is the product of K of a type with few queries.
-func SkinnyQK(k Element) Function { return kernel(SkinnyTable, "QK"+k.suffix()) }
+func SkinnyQK(k Element) Function { return kernel(SkinnyTable, "QK"+k.Suffix()) }
 
 // SkinnyQKRows is SkinnyQK with rows that lie anywhere.
-func SkinnyQKRows(k Element) Function { return kernel(SkinnyTable, "QKRows"+k.suffix()) }
+func SkinnyQKRows(k Element) Function { return kernel(SkinnyTable, "QKRows"+k.Suffix()) }
 
 // SkinnyPV is the product of few rows of weights with V of a type.
-func SkinnyPV(v Element) Function { return kernel(SkinnyTable, "PV"+v.suffix()) }
+func SkinnyPV(v Element) Function { return kernel(SkinnyTable, "PV"+v.Suffix()) }
 
 // SkinnyPVRows is SkinnyPV with rows that lie anywhere.
-func SkinnyPVRows(v Element) Function { return kernel(SkinnyTable, "PVRows"+v.suffix()) }
+func SkinnyPVRows(v Element) Function { return kernel(SkinnyTable, "PVRows"+v.Suffix()) }

@@ -27,6 +27,7 @@ func (j *Job) anywhere() (n narrow) {
 	kernels := j.tier.Skinny()
 	k, v := &j.Call.K, &j.Call.V
 	n.qkRows, n.pvRows = halfKernel(k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), halfKernel(v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
+	n.qkBytes, n.pvBytes = byteKernel(k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
 	takes := func(x *view.Tensor) bool { return takesColumns(x) && x.Dim(3)%tier.NarrowStep == 0 }
 	switch {
 	case k.DType() == view.Float32 && kernels.QKRows != nil:
@@ -35,6 +36,10 @@ func (j *Job) anywhere() (n narrow) {
 		n.scores = halfScoresAnywhere
 	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k):
 		n.scores = int8ScoresAnywhere
+	case n.qkBytes != nil && takes(k):
+		n.scores = byteScores
+	case takesPacked(k) && kernels.QKRowsInt4 != nil && takes(k):
+		n.scores = int4Scores
 	}
 	switch {
 	case v.DType() == view.Float32 && kernels.PVRows != nil:
@@ -43,6 +48,10 @@ func (j *Job) anywhere() (n narrow) {
 		n.values = halfValuesAnywhere
 	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v):
 		n.values = int8ValuesAnywhere
+	case n.pvBytes != nil && takes(v):
+		n.values = byteValues
+	case takesPacked(v) && kernels.PVRowsInt4 != nil && takes(v):
+		n.values = int4Values
 	}
 	return n
 }
@@ -130,4 +139,42 @@ func int8ValuesAnywhere(t *tile, o []float32, lo, n int, p []float32, load bool)
 	t.job.tier.Skinny().PVRowsInt8(ukernel.PVRowsInt8Args{O: o, Ldo: dv, V: x.I8(), Off: off, Scales: t.values().ScalesAnywhere(t.Head, lo, n, false), Lsc: x.Scales().Dim(3), Group: x.Group(),
 		P: p, Ldp: t.Lanes, N: t.N, Dv: dv, Load: load, Next: next})
 	return n
+}
+
+// The kernels of other types take all rows by offsets, those at equal distances by the same ones.
+
+func byteScores(t *tile, s []float32, lo, n int, top []float32) int {
+	k, off, next := t.keys().Offsets(t.Head, lo, n)
+	if len(off) < ukernel.SkinnyKeys {
+		return 0
+	}
+	t.job.plan.narrow.qkBytes(s, k, off, t.q, t.N, t.job.d(), top, next)
+	return len(off)
+}
+
+func byteValues(t *tile, o []float32, lo, n int, p []float32, load bool) int {
+	dv := t.job.dv()
+	v, off, next := t.values().Offsets(t.Head, lo, n)
+	t.job.plan.narrow.pvBytes(o, dv, v, off, p, t.Lanes, t.N, dv, load, next)
+	return len(off)
+}
+
+func int4Scores(t *tile, s []float32, lo, n int, top []float32) int {
+	k, off, next := t.keys().Offsets(t.Head, lo, n)
+	if n = len(off); n < ukernel.SkinnyKeys {
+		return 0
+	}
+	x := &t.job.Call.K
+	t.job.tier.Skinny().QKRowsInt4(ukernel.QKRowsInt8Args{S: s, K: view.As[int8](k), Off: off, Scales: t.keys().AnyKeyScales(t.Head, lo, n), Lsc: n, Group: x.Group(),
+		Q: t.q, N: t.N, D: x.Dim(3), Max: top, Next: next})
+	return n
+}
+
+func int4Values(t *tile, o []float32, lo, n int, p []float32, load bool) int {
+	v, off, next := t.values().Offsets(t.Head, lo, n)
+	x, dv := &t.job.Call.V, t.job.dv()
+	scales, lsc := t.values().AnyScales(t.Head, lo, len(off))
+	t.job.tier.Skinny().PVRowsInt4(ukernel.PVRowsInt8Args{O: o, Ldo: dv, V: view.As[int8](v), Off: off, Scales: scales, Lsc: lsc, Group: x.Group(),
+		P: p, Ldp: t.Lanes, N: t.N, Dv: dv, Load: load, Next: next})
+	return len(off)
 }

@@ -146,13 +146,22 @@ type narrow struct {
 	valuesInPlace func(t *tile, o []float32, lo, n int, p []float32, load bool) int
 	qkRows        func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)
 	pvRows        func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
+
+	// The kernels for types of 8 bits with an exponent.
+	qkBytes func(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, next []int)
+	pvBytes func(o []float32, ldo int, v []byte, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 }
 
 // narrowFor returns the products for keys and values of their types.
 func (j *Job) narrowFor() narrow {
 	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
+	n.qkBytes, n.pvBytes = byteKernel(j.Call.K.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(j.Call.V.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
 	if k := &j.Call.K; takesColumns(k) && k.Dim(3)%tier.NarrowStep == 0 {
 		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
+		case n.qkBytes != nil:
+			n.scores = byteScores
+		case takesPacked(k) && kernels.QKRowsInt4 != nil:
+			n.scores = int4Scores
 		case n.qk != nil:
 			n.scores = halfScores
 		case k.DType().IsScaled() && kernels.QKInt8 != nil:
@@ -161,6 +170,10 @@ func (j *Job) narrowFor() narrow {
 	}
 	if v := &j.Call.V; takesColumns(v) {
 		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
+		case n.pvBytes != nil:
+			n.values = byteValues
+		case takesPacked(v) && kernels.PVRowsInt4 != nil:
+			n.values = int4Values
 		case n.pv != nil:
 			n.values = halfValues
 		case v.DType().IsScaled() && kernels.PVInt8 != nil:
@@ -180,6 +193,22 @@ func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
 		return bf16
 	}
 	return kernel
+}
+
+// byteKernel returns the kernel for a type, or nil if the type is none of 8 bits with an exponent.
+func byteKernel[F any](t view.DType, e4m3, e5m2 F) (kernel F) {
+	switch t {
+	case ukernel.Float8E4M3:
+		return e4m3
+	case ukernel.Float8E5M2:
+		return e5m2
+	}
+	return kernel
+}
+
+// takesPacked tells whether kernels for int4 take rows of x.
+func takesPacked(x *view.Tensor) bool {
+	return x.DType() == view.Int4 && x.Dim(3) >= ukernel.PackedColumns && (x.Group()%ukernel.PackedColumns == 0 || x.Group() == x.Dim(3))
 }
 
 // takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group,

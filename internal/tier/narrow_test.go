@@ -145,20 +145,42 @@ const (
 	bf16
 	int8s
 	factors // bfloat16, of products in bfloat16
+	e4m3    // these have kernels for rows that lie anywhere alone
+	e5m2
+	int4s
 )
+
+// size returns the bytes of d numbers.
+func (t element) size(d int) int {
+	return map[element]ukernel.Element{f16: ukernel.Float16, bf16: ukernel.BFloat16, factors: ukernel.BFloat16, int8s: ukernel.Int8, e4m3: ukernel.Float8E4M3, e5m2: ukernel.Float8E5M2, int4s: ukernel.Int4}[t].Bytes(d)
+}
+
+// units returns how many units d numbers take: numbers, or bytes where they share one.
+func (t element) units(d int) int { return min(d, t.size(d)) }
 
 // A narrowRows is a matrix of a narrow type, with the scales of int8.
 type narrowRows struct {
 	u16    []uint16
 	i8     []int8
+	u8     []byte
 	scales []float32
 }
 
-// newNarrowRows returns rows of d elements: numbers of a kind, or any bits for the kind
+// newNarrowRows returns rows of d elements, ld units apart: numbers of a kind, or any bits for the kind
 // with NaN and Inf. There are scaleRows rows of scales.
 func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, v testutil.Kind, rows, d, ld, scaleRows, scaleCount, lsc int) (x narrowRows) {
-	if t == int8s {
-		x.i8 = testutil.Rows[int8](a, name, rows, d, ld)
+	if t == e4m3 || t == e5m2 {
+		x.u8 = testutil.Rows[byte](a, name, rows, d, ld)
+		for i := range x.u8 {
+			x.u8[i] = byte(r.Uint64())
+			if wide := scalar.F8E5M2(x.u8[i]); v != testutil.NonFinite && (wide-wide != 0 || x.u8[i]&0x7f == 0x7f) {
+				x.u8[i] &^= 0x40
+			}
+		}
+		return x
+	}
+	if t == int8s || t == int4s {
+		x.i8 = testutil.Rows[int8](a, name, rows, t.units(d), ld)
 		for i := range x.i8 {
 			x.i8[i] = int8(r.Uint64())
 		}
@@ -183,11 +205,16 @@ func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, 
 // groupsOf returns the number of elements that share a scale in a row of d, in case i. It may be
 // the group of other rows, which are longer.
 func groupsOf(t element, d, i int) int {
-	if t != int8s {
+	step := ukernel.SkinnyGroup
+	switch t {
+	case int4s:
+		step = ukernel.PackedColumns
+	case int8s:
+	default:
 		return d
 	}
 	list := []int{d}
-	for g := ukernel.SkinnyGroup; g < d; g += ukernel.SkinnyGroup {
+	for g := step; g < d; g += step {
 		if d%g == 0 {
 			list = append(list, g)
 		}
@@ -210,11 +237,11 @@ func (c narrowQKCase) String() string {
 	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d group=%d of %v", c.n, c.m, c.d, c.gap, c.group, c.values)
 }
 
-// narrowColumns lists the numbers of columns of keys and values: all remainders, where kernels take
-// them.
-func narrowColumns(step int) (list []int) {
+// narrowColumns lists the numbers of columns of keys and values: all remainders by a step, where
+// kernels take them.
+func narrowColumns(t element, step int) (list []int) {
 	for _, d := range []int{16, 32, 48, 64, 80, 128, 17, 23, 25, 30, 34, 42, 51, 60, 63, 69, 75, 92, 107, 125, 129, 142} {
-		if d%step == 0 {
+		if d%step == 0 && (t != int4s || d >= ukernel.PackedColumns && d%2 == 0) {
 			list = append(list, d)
 		}
 	}
@@ -223,9 +250,9 @@ func narrowColumns(step int) (list []int) {
 
 func narrowQKCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
-		columns := narrowColumns(NarrowStep)
+		columns := narrowColumns(t, NarrowStep)
 		if t == factors {
-			columns = append(narrowColumns(1), 8, 9, 10, 11, 12, 13, 14, 15)
+			columns = append(narrowColumns(t, 1), 8, 9, 10, 11, 12, 13, 14, 15)
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, d := range columns {
@@ -283,9 +310,9 @@ func (c narrowPVCase) String() string {
 
 func narrowPVCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
-		columns := narrowColumns(NarrowStep)
+		columns := narrowColumns(t, NarrowStep)
 		if t == factors {
-			columns = narrowColumns(ukernel.SkinnyGroup)
+			columns = narrowColumns(t, ukernel.SkinnyGroup)
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, dv := range columns {

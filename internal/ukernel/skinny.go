@@ -60,6 +60,15 @@ type SkinnyKernels struct {
 	PVRowsF16, PVRowsBF16 func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 	PVRowsInt8            func(a PVRowsInt8Args)
 
+	// The same for types that have no kernels for rows at equal distances. QKRowsInt4 and PVRowsInt4
+	// are QKRowsInt8 and PVRowsInt8 with two integers in a byte, the first in its low half. d and dv
+	// are even and PackedColumns or more; group is a multiple of that, or not less than d or dv.
+	// Where a tier has none, rows are widened to 16 bits and to int8 before the call.
+	QKRowsF8E4M3, QKRowsF8E5M2 func(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, next []int)
+	PVRowsF8E4M3, PVRowsF8E5M2 func(o []float32, ldo int, v []byte, off []int, p []float32, ldp, n, dv int, load bool, next []int)
+	QKRowsInt4                 func(a QKRowsInt8Args)
+	PVRowsInt4                 func(a PVRowsInt8Args)
+
 	// HalvesE4M3 makes bfloat16 of n rows of Float8E4M3, and HalvesE5M2 binary16 of Float8E5M2,
 	// which have all of their numbers: row r of d ≥ HalvesColumns elements from src[r·lds:] to
 	// dst[r·ldd:]. The NaN of E4M3 becomes 0x7ff0 with its sign. Rows are prefetched as if others
@@ -278,6 +287,7 @@ const (
 	SkinnyColumns = 8  // least columns of a QK kernel
 	HeadColumns   = 8  // divides the columns of HeadScores
 	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
+	PackedColumns = 32 // least columns of QKRowsInt4 and PVRowsInt4
 	HalvesColumns = 64 // least columns of HalvesE4M3 and HalvesE5M2
 	HalvesAhead   = 64 // rows from the current one to the prefetched one, as if distances were equal
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax

@@ -196,7 +196,7 @@ func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v in
 		low2, high2 = g.VPUNPCKLDQ, g.VPUNPCKHDQ
 	}
 	load := i.LoadQuarters
-	if e == spec.F16 || e == spec.Int8 {
+	if e == spec.F16 || e.IsScaled() {
 		load = i.LoadHalves
 	}
 	rows := g.Vecs(4)

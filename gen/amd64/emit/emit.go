@@ -198,7 +198,35 @@ func (g *Gen) Num(name string) reg.GPVirtual {
 // Stride loads an int parameter that counts float32 elements, in bytes.
 func (g *Gen) Stride(name string) reg.GPVirtual { return g.StrideOf(name, spec.Float32) }
 
-// StrideOf loads an int parameter that counts elements of a type, in bytes.
+// BytesOf loads an int parameter that counts columns of a type, in bytes.
+func (g *Gen) BytesOf(name string, e spec.Element) reg.GPVirtual {
+	r := g.Num(name)
+	g.ToBytes(r, e)
+	return r
+}
+
+// ToBytes makes bytes of a number of columns.
+func (g *Gen) ToBytes(columns reg.GPVirtual, e spec.Element) {
+	if e.Shift() > 0 {
+		g.SHLQ(operand.U8(e.Shift()), columns)
+	} else if e.Shift() < 0 {
+		g.SHRQ(operand.Imm(1), columns)
+	}
+}
+
+// OfColumns is the memory of a type's columns from a number of them on.
+func (g *Gen) OfColumns(base, columns reg.GPVirtual, e spec.Element) operand.Mem {
+	if e.Shift() >= 0 {
+		return Indexed(base, columns, 1<<e.Shift())
+	}
+	bytes := g.GP64()
+	g.MOVQ(columns, bytes)
+	g.ToBytes(bytes, e)
+	return Indexed(base, bytes, 1)
+}
+
+// StrideOf loads an int parameter that counts elements of a type, in bytes. Distances of elements
+// that are part of a byte count bytes.
 func (g *Gen) StrideOf(name string, e spec.Element) reg.GPVirtual {
 	r := g.Num(name)
 	if e.Shift() > 0 {

@@ -55,7 +55,7 @@ func (g *Gen) NewPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	next := g.Param("next")
 	p := &Prefetch{Gen: g, step: step, level: level, address: g.GP64(), far: g.StrideOf("far", e), left: g.GP64(),
 		Base: g.Memory(next.Base()), length: g.Memory(next.Len()), gap: g.Memory(next.Cap())}
-	row, gap := g.StrideOf(columns, e), g.GP64()
+	row, gap := g.BytesOf(columns, e), g.GP64()
 	g.XORQ(gap, gap)
 	g.CMPQ(row, ld)
 	g.JE(operand.LabelRef("dense"))
@@ -83,7 +83,7 @@ func (g *Gen) NewRowPrefetch(base operand.Mem, columns string, e spec.Element, s
 	g.ADDQ(p.Base, last)
 	g.SUBQ(operand.Imm(8), last)
 	g.MOVQ(last, p.last)
-	row := g.StrideOf(columns, e)
+	row := g.BytesOf(columns, e)
 	g.ADDQ(operand.U32(step-1), row)
 	g.ANDQ(operand.I32(-step), row)
 	g.MOVQ(row, p.length)

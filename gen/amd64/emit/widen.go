@@ -22,6 +22,30 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
+// LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 the 4 bits of each lane
+// are shifted down and widened as WidenNibble does. A table of the 16 numbers takes one instruction
+// less, but a port that FMAs need.
+func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
+	if g.EVEX() {
+		starts := make([]uint32, 16)
+		for i := range starts {
+			starts[i] = uint32(4 * i)
+		}
+		at, mask, sign := g.AtHand(g.Repeated("startsInt4", starts...)), g.Constant(0xf), g.AtHand(g.Constant(0x4b000008))
+		return func(m operand.Mem, v reg.VecVirtual) {
+			g.VPMULTISHIFTQB_BCST(m, at, v)
+			g.biased(v, mask, sign, v)
+		}
+	}
+	up := g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)
+	return func(m operand.Mem, v reg.VecVirtual) {
+		g.VPBROADCASTD(m, v)
+		g.VPSLLVD(up, v, v)
+		g.VPSRAD(operand.Imm(28), v, v)
+		g.VCVTDQ2PS(v, v)
+	}
+}
+
 // A KeyColumn emits the code that makes a column from loaded words, and returns the
 // column. It is called once, in the order of the columns.
 type KeyColumn func() reg.VecVirtual
@@ -30,6 +54,36 @@ type KeyColumn func() reg.VecVirtual
 type WordByte struct {
 	number     int        // 0 is the lowest
 	mask, sign operand.Op // of the lower two
+}
+
+// A WordNibble are 4 bits in the words of int4, or in their upper halves.
+type WordNibble struct {
+	mask, sign operand.Op
+	shift      bool // the words first: their upper halves follow
+}
+
+// WordNibbles returns the eight parts of a word, with constants as WordBytes has them.
+func (g *Gen) WordNibbles() (list []WordNibble) {
+	for i := range 8 {
+		if i >= 4 {
+			list = append(list, list[i-4])
+			list[i].shift = i == 4
+			continue
+		}
+		power := uint32(127+23-4*i) << 23
+		list = append(list, WordNibble{mask: g.Constant(0xf << (4 * i)), sign: g.AtHand(g.Constant(power | 8<<(4*i)))})
+	}
+	return list
+}
+
+// WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the fourth.
+func (g *Gen) WidenNibble(words reg.VecVirtual, b WordNibble) reg.VecVirtual {
+	if b.shift {
+		g.VPSRLD(operand.Imm(16), words, words)
+	}
+	x := g.Vec()
+	g.biased(words, b.mask, b.sign, x)
+	return x
 }
 
 // HalvesOrder is the operand order of WidenWords.
@@ -77,15 +131,7 @@ func (g *Gen) WordBytes() []WordByte {
 func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	if b.mask != nil {
 		x := g.Vec()
-		if g.EVEX() {
-			const aAndBXorC = 0x6a
-			g.VMOVAPS(words, x)
-			g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
-		} else {
-			g.VPAND(b.mask, words, x)
-			g.VPXOR(b.sign, x, x)
-		}
-		g.VSUBPS(b.sign, x, x)
+		g.biased(words, b.mask, b.sign, x)
 		return x
 	}
 	x := words
@@ -96,4 +142,20 @@ func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 	g.VPSRAD(operand.Imm(24), x, x)
 	g.VCVTDQ2PS(x, x)
 	return x
+}
+
+// biased makes float32 of the bits of words under a mask, by the constants of WordBytes. With
+// AVX-512 the sign is in a register.
+func (g *Gen) biased(words reg.VecVirtual, mask, sign operand.Op, x reg.VecVirtual) {
+	if g.EVEX() {
+		const aAndCXorB = 0x6c
+		if x != words {
+			g.VMOVAPS(words, x)
+		}
+		g.VPTERNLOGD(operand.U8(aAndCXorB), mask, sign, x)
+	} else {
+		g.VPAND(mask, words, x)
+		g.VPXOR(sign, x, x)
+	}
+	g.VSUBPS(sign, x, x)
 }

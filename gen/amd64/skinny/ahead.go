@@ -62,7 +62,7 @@ func (f *qkEmitter) startAhead() {
 	f.g.IMULQ(f.w, x)
 	f.g.ADDQ(f.q, x)
 	f.g.MOVQ(x, f.last)
-	f.g.SHLQ(operand.Imm(uint64(f.words.element.Shift())), columns)
+	f.g.ToBytes(columns, f.words.element)
 	f.g.NEGQ(columns)
 	f.g.MOVQ(columns, f.jump)
 	if f.off != nil {

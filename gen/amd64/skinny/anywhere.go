@@ -18,7 +18,15 @@ const tileOffsets = 8 * spec.SkinnyKeys
 // SkinnyQKRows is SkinnyQK for such rows. In the place of 4 rows and multiples of their distance it
 // has a register for the current step and one for the offsets.
 func (g *gen) SkinnyQKRows(k spec.Element) {
+	if k.IsFloat8() {
+		g.eachFloat8("keyRowsFloat8", k, spec.SkinnyQKRows(k), "max", func() { g.qkRows(k) })
+		return
+	}
 	g.Kernel(spec.SkinnyQKRows(k))
+	g.qkRows(k)
+}
+
+func (g *gen) qkRows(k spec.Element) {
 	v := spec.QKVariant{Segments: 1, Near: rowsNear}
 	if k != spec.Float32 {
 		v.Ahead = g.aheadFrom(k)
@@ -52,7 +60,15 @@ func (f *qkEmitter) rowAnywhere(disp int) func(i int) operand.Mem {
 
 // SkinnyPVRows is SkinnyPV for such rows.
 func (g *gen) SkinnyPVRows(v spec.Element) {
+	if v.IsFloat8() {
+		g.eachFloat8("valueRowsFloat8", v, spec.SkinnyPVRows(v), "p", func() { g.pvRows(v) })
+		return
+	}
 	g.Kernel(spec.SkinnyPVRows(v))
+	g.pvRows(v)
+}
+
+func (g *gen) pvRows(v spec.Element) {
 	f := g.newPV(v)
 	f.way, f.left = valuesAnywhere{f, g.GP64()}, g.Memory(g.Param("off").Len())
 	f.prefetch = g.NewRowPrefetch(g.Memory(g.Param("v").Base()), "dv", v, f.prefetchBytes(), rowsNear)
@@ -77,7 +93,7 @@ func (f valuesAnywhere) nextPass() {
 func (f valuesAnywhere) start() {
 	f.g.MOVQ(f.v, f.vj)
 	f.g.MOVQ(f.g.Memory(f.g.Param("v").Base()), f.from)
-	f.g.LEAQ(emit.Indexed(f.from, f.column, 1<<f.element.Shift()), f.from)
+	f.g.LEAQ(f.g.OfColumns(f.from, f.column, f.element), f.from)
 }
 
 func (f valuesAnywhere) nextRow() { f.g.ADDQ(operand.Imm(8), f.vj) }

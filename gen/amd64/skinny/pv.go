@@ -61,7 +61,7 @@ func (f *pvEmitter) strided(near int) *pvEmitter {
 }
 
 // prefetchBytes are the bytes of a row that are prefetched at once.
-func (f *pvEmitter) prefetchBytes() int { return f.unrolled() * spec.SkinnyKeys << f.element.Shift() }
+func (f *pvEmitter) prefetchBytes() int { return f.element.Bytes(f.unrolled() * spec.SkinnyKeys) }
 
 // begin prepares what all passes need.
 func (f *pvEmitter) begin() {
@@ -71,7 +71,8 @@ func (f *pvEmitter) begin() {
 	f.p, f.ldp = g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
-	if v == spec.Int8 {
+	f.wide = g.newValueWidener(v)
+	if v.IsScaled() {
 		f.sj = g.GP64()
 		f.lsc, f.perScale = g.Argument("lsc"), g.Argument("group")
 		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
@@ -95,9 +96,10 @@ type pvEmitter struct {
 	lane    reg.GPVirtual // first query of the current group
 	rows    *emit.Heights // of the group
 	acc     []reg.VecVirtual
-	height  operand.Mem    // for rows
-	count   operand.Mem    // queries of the group, if there are several
-	begun   operand.Mem    // whether to start from o
+	height  operand.Mem // for rows
+	count   operand.Mem // queries of the group, if there are several
+	begun   operand.Mem // whether to start from o
+	wide    *valueWidener
 	mask    reg.VecVirtual // of the columns that are less than a line
 	left    operand.Mem    // keys, from the pass on
 	keys    operand.Mem    // in the pass
@@ -145,7 +147,7 @@ func (f *pvEmitter) passes() {
 	f.g.JLE(operand.LabelRef("done"))
 	f.way.nextPass()
 	f.forward(f.ldp, f.p)
-	if f.element == spec.Int8 {
+	if f.element.IsScaled() {
 		lsc := f.g.GP64()
 		f.g.MOVQ(f.lsc, lsc)
 		f.forward(lsc, f.scales)
@@ -170,7 +172,7 @@ type stridedValues struct {
 }
 
 func (f stridedValues) start() {
-	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	f.g.LEAQ(f.g.OfColumns(f.v, f.column, f.element), f.vj)
 }
 func (f stridedValues) row() operand.Mem { return emit.At(f.vj, 0) }
 func (f stridedValues) nextRow()         { f.g.ADDQ(f.ldv, f.vj) }
@@ -189,14 +191,14 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 // startScales goes to the scales of a pass's first columns, nextScales from a block's scales to the
 // next block's.
 func (f *pvEmitter) startScales() {
-	if f.element == spec.Int8 {
+	if f.element.IsScaled() {
 		f.g.Move(f.scales, f.scale)
 		f.g.Move(f.perScale, f.ofScale)
 	}
 }
 
 func (f *pvEmitter) nextScales(s columnBlock) {
-	if f.element == spec.Int8 {
+	if f.element.IsScaled() {
 		f.g.SUBQ(operand.Imm(uint64(s.columns)), f.ofScale)
 		f.g.JNZ(operand.LabelRef(s.name))
 		f.g.ADDQ(operand.Imm(4), f.scale)
@@ -237,9 +239,14 @@ var fewRows = emit.Span{Least: 1, Most: 4}
 // quadLines are the lines of a quad.
 const quadLines = 4
 
-// quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
+// quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight, 4
+// leave registers for tables.
 func (f *pvEmitter) quad() columnBlock {
-	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{{Least: 1, Most: 6}}, quadLines, quadLines, -1}
+	queries := emit.Span{Least: 1, Most: 6}
+	if f.element.IsFloat8() {
+		queries = fewRows
+	}
+	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{queries}, quadLines, quadLines, -1}
 }
 
 func groupLabel(most int) string { return fmt.Sprintf("group%d", most) }
@@ -265,12 +272,22 @@ func (f *pvEmitter) rests() (list []columnBlock) {
 	return list
 }
 
-// load loads vector x of a block's columns in row m.
-func (f *pvEmitter) load(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	if f.element == spec.Float32 {
-		f.loadSum(s, row, x, v)
-	} else {
-		f.g.LoadWide(f.element, row.Offset(x*f.g.Lanes()<<f.element.Shift()), v)
+// load loads a block's columns of a row, and emits what before does before the load of each vector.
+func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, before func(i int)) {
+	if f.element.IsFloat8() && s.lines == quadLines {
+		for i := range v {
+			before(i)
+		}
+		f.wide.float8.LoadLine(row, f.wide.order, v)
+		return
+	}
+	for i := range v {
+		before(i)
+		if f.element == spec.Float32 {
+			f.loadSum(s, row, i, v[i])
+		} else {
+			f.wide.load(row.Offset(f.element.Bytes(i*f.g.Lanes())), v[i])
+		}
 	}
 }
 
@@ -330,7 +347,7 @@ func (f *pvEmitter) block(s columnBlock) {
 	if groups[0] != s.groups[0] {
 		f.g.Label(s.name + "next")
 	}
-	if s.lines <= 1 { // else there is one group, see fits
+	if s.lines <= 1 || f.element.IsFloat8() { // else there is one group, see fits
 		f.g.CMPQ(f.lane, f.g.Argument("n"))
 		f.g.JL(operand.LabelRef(s.name + "group"))
 	}
@@ -371,11 +388,15 @@ func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 }
 
 // fits skips the blocks of several lines if the queries are more than one group, which would read
-// V more than once, or if the columns of a block have more than one scale.
+// V more than once, or if the columns of a block have more than one scale. What a line of bytes is
+// widened with takes longer for parts of it.
 func (f *pvEmitter) fits(s columnBlock) {
+	if f.element.IsFloat8() {
+		return
+	}
 	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most())))
 	f.g.JG(operand.LabelRef(s.name + "end"))
-	if f.element == spec.Int8 {
+	if f.element.IsScaled() {
 		f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
 		f.g.JL(operand.LabelRef(s.name + "end"))
 	}
@@ -466,7 +487,7 @@ func (f *pvEmitter) several(s columnBlock, groups []emit.Span, acc [][]reg.VecVi
 func (f *pvEmitter) startKeys() {
 	f.way.start()
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
-	if f.element == spec.Int8 {
+	if f.element.IsScaled() {
 		f.g.MOVQ(f.scale, f.sj)
 	}
 	f.g.MOVQ(f.keys, f.steps)
@@ -493,8 +514,14 @@ func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.AlignLoop()
 	f.g.Label(name + "turn")
 	perLine := f.unrolled() * spec.LineBytes / f.prefetchBytes() // vectors of a line in memory
+	if s.lines > 0 && perLine > s.vectors {                      // a line in memory is several rows of the block
+		f.g.TESTQ(operand.I32(perLine/s.vectors-1), f.steps)
+		f.g.JNZ(operand.LabelRef(name + "near"))
+		f.prefetch.Lines(name+"lines", 0)
+		f.prefetch.Advance(name + "near")
+	}
 	f.stepBetween(s, acc, func(i int) {
-		if x := i % f.unrolled(); s.lines > 0 && x%perLine == 0 {
+		if x := i % f.unrolled(); s.lines > 0 && perLine <= s.vectors && x%perLine == 0 {
 			f.prefetch.Lines(fmt.Sprintf("%snear%d", name, i), x/perLine)
 			if x+perLine == f.unrolled() {
 				f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, i))
@@ -562,8 +589,11 @@ func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string)
 // unrolled is the number of steps per iteration of the inner loop: their memory is at least
 // a cache line.
 func (f *pvEmitter) unrolled() int {
-	if f.element == spec.Float32 {
+	switch f.element {
+	case spec.Float32:
 		return 2
+	case spec.Int4:
+		return 8
 	}
 	return 4
 }
@@ -573,11 +603,8 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) { f.stepBetween(
 // stepBetween is step with what before emits before the load of each vector.
 func (f *pvEmitter) stepBetween(s columnBlock, acc [][]reg.VecVirtual, before func(i int)) {
 	v, row := f.g.Vecs(s.vectors), f.way.row()
-	for i := range v {
-		before(i)
-		f.load(s, row, i, v[i])
-	}
-	if f.element == spec.Int8 {
+	f.load(s, row, v, before)
+	if f.element.IsScaled() {
 		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
 		f.g.ADDQ(f.lsc, f.sj)
 	}

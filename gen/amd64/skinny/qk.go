@@ -248,7 +248,7 @@ func (f *qkEmitter) tiles() {
 
 // rewind goes back from the end of a row to its start.
 func (f *qkEmitter) rewind() {
-	d := f.g.StrideOf("d", f.words.element)
+	d := f.g.BytesOf("d", f.words.element)
 	for i := range f.k {
 		f.g.SUBQ(d, f.k[i])
 	}
@@ -323,7 +323,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 		f.g.IMULQ(f.w, columns)
 		f.g.ADDQ(f.q, columns)
 	} else {
-		f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
+		f.g.LEAQ(f.g.OfColumns(f.k[0], columns, f.words.element), columns)
 	}
 	f.g.MOVQ(columns, f.end)
 	f.prefetch.Into(f.level(t))
@@ -374,9 +374,11 @@ func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, su
 	})
 }
 
-// linesAtOnce is the number of lines that are prefetched at once: 64 columns of a row. Rows with
-// gaps between them are prefetched in such units.
-func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
+// linesAtOnce is the number of lines that are prefetched at once: 64 columns of a row, or one line.
+// Rows with gaps between them are prefetched in such units.
+func (f *qkEmitter) linesAtOnce() int {
+	return max(1, f.words.element.Bytes(4*spec.SkinnyKeys)/spec.LineBytes)
+}
 
 // prefetchStep emits the prefetches of a step that takes as many words of times·16 keys.
 func (f *qkEmitter) prefetchStep(words, times int, name string) {

@@ -53,8 +53,10 @@ func (f *qkEmitter) rest(times int, tiles []tile) {
 	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	bytes := f.g.OfColumns(left, left, f.words.element)
 	for i := range f.k {
-		f.g.LEAQ(emit.Indexed(f.k[i], left, 1<<f.words.element.Shift()), f.k[i])
+		bytes.Base = f.k[i]
+		f.g.LEAQ(bytes, f.k[i])
 	}
 	if f.words.element == spec.Float32 {
 		f.restInRegisters(acc, name, left)

@@ -9,11 +9,13 @@ import (
 
 // A keyWidener makes columns of K for SkinnyQK. K is transposed in words of 32 bits. The
 // narrower types need fewer of them, and so fewer shuffles. The result has the words of 16
-// keys in the lanes. A word is one column, or 2 or 4 of a narrow type:
+// keys in the lanes. A word is one column, or 2, 4 or 8 of a narrow type:
 //
 //	bfloat16   the lower half is shifted up, the upper half is masked
 //	binary16   words become even and odd halves, which are converted; on AVX2 see slots.go
-//	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
+//	fp8        bytes are looked up, see Float8
+//	int8, int4 are converted one by one, see WidenByte and WidenNibble, and multiplied by the keys'
+//	           scales
 //
 // The scales lie side by side, as the keys in the lanes. The next group of columns has its scales
 // lsc further on. These are in memory, in the place of arguments: the starts of the tile's and of
@@ -27,6 +29,9 @@ type keyWidener struct {
 
 	aux        operand.Op      // binary16: the order of the halves; bfloat16: a mask of the upper half
 	bytesOf    []emit.WordByte // int8: the bytes of a word
+	nibbles    []emit.WordNibble
+	float8     *emit.Float8
+	evens      reg.VecVirtual // the bytes 0 and 2
 	first, at  operand.Mem
 	lsc, group operand.Mem
 	left       operand.Mem
@@ -41,9 +46,18 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 		}
 	case spec.BF16:
 		w.aux = g.AtHand(g.Constant(0xffff0000))
-	case spec.Int8:
-		w.n = 4 // are 16 columns
-		w.bytesOf = g.WordBytes()
+	case spec.E4M3, spec.E5M2:
+		w.n = 4
+		w.float8 = g.newFloat8(g.Memory(g.Param("max").Cap()))
+		w.evens = g.Vec()
+		g.VMOVUPS(g.Constant(0x00ff00ff), w.evens)
+	case spec.Int8, spec.Int4:
+		w.n = 4 // are 16 or 32 columns
+		if e == spec.Int8 {
+			w.bytesOf = g.WordBytes()
+		} else {
+			w.nibbles = g.WordNibbles()
+		}
 		scales := g.Param("scales")
 		w.first, w.at, w.left = g.Memory(scales.Base()), g.Memory(scales.Len()), g.Memory(scales.Cap())
 		w.lsc, w.group = g.Argument("lsc"), g.Argument("group")
@@ -54,25 +68,25 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 }
 
 // width is the number of columns in a step.
-func (w *keyWidener) width() int { return 4 * w.n >> w.element.Shift() }
+func (w *keyWidener) width() int { return w.n * w.element.PerWord() }
 
 // back goes back by a number of keys, forward goes on by 16.
 func (w *keyWidener) back(keys reg.GPVirtual) {
-	if w.element == spec.Int8 {
+	if w.element.IsScaled() {
 		w.g.SHLQ(operand.Imm(2), keys)
 		w.g.ADDQ(keys, w.first)
 	}
 }
 
 func (w *keyWidener) forward() {
-	if w.element == spec.Int8 {
+	if w.element.IsScaled() {
 		w.g.ADDQ(operand.Imm(4*spec.SkinnyKeys), w.first)
 	}
 }
 
 // start goes to the scales of the first columns.
 func (w *keyWidener) start() {
-	if w.element == spec.Int8 {
+	if w.element.IsScaled() {
 		w.g.Move(w.first, w.at)
 		w.g.Move(w.group, w.left)
 	}
@@ -80,7 +94,7 @@ func (w *keyWidener) start() {
 
 // next goes on by a step. name is the name of a label.
 func (w *keyWidener) next(name string) {
-	if w.element != spec.Int8 {
+	if !w.element.IsScaled() {
 		return
 	}
 	w.g.SUBQ(operand.Imm(uint64(w.width())), w.left)
@@ -110,7 +124,7 @@ func (w *keyWidener) load(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 // columns returns the columns of words of vector v of keys.
 func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
 	var scales operand.Op
-	if w.element == spec.Int8 {
+	if w.element.IsScaled() {
 		scales = w.g.AtHand(w.scales().Offset(v * w.g.VecBytes()))
 	}
 	for i, t := range words {
@@ -152,14 +166,19 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn
 			w.g.VANDPS(w.aux, t, t)
 			return t
 		}}
+	case spec.E4M3, spec.E5M2:
+		return w.float8.Columns(t, w.evens)
 	}
 	var columns []emit.KeyColumn
+	scaled := func(x reg.VecVirtual) reg.VecVirtual {
+		w.g.VMULPS(scales, x, x)
+		return x
+	}
 	for _, b := range w.bytesOf {
-		columns = append(columns, func() reg.VecVirtual {
-			x := w.g.WidenByte(t, b)
-			w.g.VMULPS(scales, x, x)
-			return x
-		})
+		columns = append(columns, func() reg.VecVirtual { return scaled(w.g.WidenByte(t, b)) })
+	}
+	for _, b := range w.nibbles {
+		columns = append(columns, func() reg.VecVirtual { return scaled(w.g.WidenNibble(t, b)) })
 	}
 	return columns
 }

@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
 )
@@ -111,6 +113,25 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 			bytes[i], bytes[4*words+i] = e.octet(x, i), e.octet(y, i)
 		}
 		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
+	case "VPERMB":
+		v, at := e.read(args[0], words), e.read(args[1], words)
+		bytes := make([]*expr.Node, 4*words)
+		for i := range bytes {
+			bytes[i] = e.octet(v, i)
+		}
+		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
+	case "VPMULTISHIFTQB":
+		v, at := make(vec, words), e.read(args[1], words)
+		for i, two := range slices.Repeat(e.read(args[0], 2), words/2) { // 64 bits for all
+			v[i] = two
+		}
+		e.pieces(to, 8, func(i int) *expr.Node {
+			first, j := e.octet(at, i), i&^7/4
+			if !first.IsConst() {
+				machine.Failf("%v: places that are not known", e.in)
+			}
+			return e.g.Extract(e.g.Concat(v[j], v[j+1], v[j], v[j+1]), int(first.Val&63), 8)
+		})
 	case "VPSHUFB":
 		at, v := e.read(args[0], words), e.read(args[1], words)
 		e.pieces(to, 8, func(i int) *expr.Node {

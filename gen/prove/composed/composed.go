@@ -85,6 +85,15 @@ func HalvesE5M2(dst []uint16, ldd int, src []byte, lds, n, d int) {
 	}
 }
 
+// unpacked returns int8 of int4.
+func unpacked(x []int8) []int8 {
+	codes := make([]int8, 2*len(x))
+	for i := range x {
+		codes[2*i], codes[2*i+1] = x[i]<<4>>4, x[i]>>4
+	}
+	return codes
+}
+
 // QKInt8 is Skinny.QKInt8.
 func QKInt8(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
 	wide := make([]float32, m*d)
@@ -129,6 +138,38 @@ func QKRowsBF16(s []float32, k []uint16, off []int, q []float32, n, d int, max [
 
 func QKRowsInt8(s []float32, k []int8, off []int, scales []float32, lsc, group int, q []float32, n, d int, max []float32, _ []int) {
 	QKInt8(s, gathered(k, 1, off, d), d, scales, lsc, group, q, n, len(off), d, max, nil, 0)
+}
+
+func QKRowsF8E4M3(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, _ []int) {
+	halves := make([]uint16, len(off)*d)
+	HalvesE4M3(halves, d, gathered(k, 1, off, d), d, len(off), d)
+	qk(bfloat16, s, halves, d, q, n, len(off), d, max)
+}
+
+func QKRowsF8E5M2(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, _ []int) {
+	halves := make([]uint16, len(off)*d)
+	HalvesE5M2(halves, d, gathered(k, 1, off, d), d, len(off), d)
+	qk(float16, s, halves, d, q, n, len(off), d, max)
+}
+
+func QKRowsInt4(s []float32, k []int8, off []int, scales []float32, lsc, group int, q []float32, n, d int, max []float32, _ []int) {
+	QKInt8(s, unpacked(gathered(k, 1, off, d/2)), d, scales, lsc, group, q, n, len(off), d, max, nil, 0)
+}
+
+func PVRowsF8E4M3(o []float32, ldo int, v []byte, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	halves := make([]uint16, len(off)*dv)
+	HalvesE4M3(halves, dv, gathered(v, 1, off, dv), dv, len(off), dv)
+	pv(bfloat16, o, ldo, halves, dv, p, ldp, n, len(off), dv, load)
+}
+
+func PVRowsF8E5M2(o []float32, ldo int, v []byte, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	halves := make([]uint16, len(off)*dv)
+	HalvesE5M2(halves, dv, gathered(v, 1, off, dv), dv, len(off), dv)
+	pv(float16, o, ldo, halves, dv, p, ldp, n, len(off), dv, load)
+}
+
+func PVRowsInt4(o []float32, ldo int, v []int8, off []int, scales []float32, lsc, group int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	PVInt8(o, ldo, unpacked(gathered(v, 1, off, dv/2)), dv, scales, lsc, group, p, ldp, n, len(off), dv, load, nil, 0)
 }
 
 func PVRows(o []float32, ldo int, v []float32, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {

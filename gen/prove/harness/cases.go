@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/gen/prove/equal"
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // A contract is what is known of a kernel besides its signature: calls with all remainders, and
@@ -364,6 +365,21 @@ func withScales(cases func(k *Kernel, quick bool) []Case, keys bool) func(k *Ker
 			}
 			c["group"], c["lsc"] = group, n+i%3
 			c["scales"] = in(span(rows, n+i%3, n))
+		}
+		return list
+	}
+}
+
+// packed are the calls whose rows have two numbers in a byte, as far as kernels take them so.
+func packed(cases func(k *Kernel, quick bool) []Case, columns, rows, stride string) func(k *Kernel, quick bool) []Case {
+	return func(k *Kernel, quick bool) []Case {
+		list := slices.DeleteFunc(cases(k, quick), func(c Case) bool {
+			d, group := c[columns].(int), c["group"].(int)
+			return d < ukernel.PackedColumns || d%2 > 0 || group < d && group%ukernel.PackedColumns > 0
+		})
+		for _, c := range list {
+			d, ld := c[columns].(int), (c[stride].(int)+1)/2
+			c[stride], c[rows] = ld, in(span(c["m"].(int), ld, d/2))
 		}
 		return list
 	}

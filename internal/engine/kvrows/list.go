@@ -199,6 +199,31 @@ func (r *Reader) Anywhere(h lanes.Head, lo, n int) (off, next []int) {
 	return off, next
 }
 
+// evenRows are the offsets of rows at equal distances, in bytes from the first one.
+type evenRows struct {
+	stride int
+	off    [2 * blockKeys]int
+}
+
+// Offsets returns where n rows from key lo on begin, in bytes from the start of data, and as many
+// that will be needed soon. Rows at equal distances are fewer where a page ends.
+func (r *Reader) Offsets(h lanes.Head, lo, n int) (data []byte, off, next []int) {
+	if off, next = r.Anywhere(h, lo, n); len(off) > 0 {
+		return r.x.Bytes(), off, next
+	}
+	x, n := r.x, r.Run(h, lo, n)
+	bytes, at := x.DType().Bytes, x.Index(h.Batch, h.Head, lo)
+	if stride := bytes(x.Stride(2)); stride != r.even.stride {
+		r.even.stride = stride
+		for i := range r.even.off {
+			r.even.off[i] = i * stride
+		}
+	}
+	end := at + (n-1)*x.Stride(2) + x.Dim(3) // no change of page tables or starts during a call leads assembly beyond
+	ahead := min(rowsAhead(r.tier, x), blockKeys)
+	return x.Bytes()[bytes(at):bytes(end)], r.even.off[:n], r.even.off[ahead:][:n]
+}
+
 // Share lets r take the places of rows from a reader of the same keys if they lie alike in both
 // tensors, as keys and values of a cache do. Both have begun.
 func (r *Reader) Share(with *Reader) {

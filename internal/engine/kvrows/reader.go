@@ -37,6 +37,7 @@ type Reader struct {
 	pairs  pairs
 	halves halves
 	list   list
+	even   evenRows
 
 	usage, codesUsage, narrowUsage parallel.Usage
 }
@@ -213,6 +214,21 @@ func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32
 		return columns
 	}
 	return scales
+}
+
+// AnyKeyScales is KeyScales of rows that Offsets returns, and AnyScales is Scales of them.
+func (r *Reader) AnyKeyScales(h lanes.Head, lo, n int) []float32 {
+	if r.inPlace(h, lo, n) > 0 {
+		return r.KeyScales(h, lo, n)
+	}
+	return r.ScalesAnywhere(h, lo, n, true)
+}
+
+func (r *Reader) AnyScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
+	if r.inPlace(h, lo, n) > 0 {
+		return r.Scales(h, lo, n)
+	}
+	return r.ScalesAnywhere(h, lo, n, false), r.x.Scales().Dim(3)
 }
 
 // Scales returns the scales of n keys that are a Run, and the distance between keys.
