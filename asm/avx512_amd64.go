@@ -366,6 +366,11 @@ func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []by
 //go:noescape
 func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8Grouped6AVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape

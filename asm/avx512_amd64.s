@@ -8553,13 +8553,205 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ x_cap+48(FP), $+1
-	JNE  rowdoesnotask
-	CMPQ m+96(FP), $+1
-	JNE  rowdoesnotask
-	CMPQ BX, $+96
-	JNE  rowdoesnotask
+	CMPQ x_cap+48(FP), $0x01
+	JNE  askingnone
+	CMPQ m+96(FP), $0x02
+	JG   askingnone
+	CMPQ BX, $0x00000060
+	JNE  askingnone
 
+	// Tiles of 2 × 3 vectors.
+askingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      askingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+askingrows2block:
+	MOVQ         DI, R8
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         SI, R9
+	CMPQ         c_len+8(FP), $0x01
+	JL           askingrows2wordeight
+	JG           askingrows2wordminima
+	VPBROADCASTD 40(R9), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x03, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	JMP          askingrows2wordfour
+
+askingrows2wordminima:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+
+askingrows2wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+askingrows2word:
+	VPANDD       (R8), Z12, Z13
+	VPANDD       64(R8), Z12, Z14
+	VPANDD       128(R8), Z12, Z15
+	VPBROADCASTD (R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPSRLD       $0x04, (R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows2word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
+	JMP          askingrows2worddone
+
+askingrows2wordeight:
+	VPBROADCASTD 40(R9), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	MOVQ         $0x00000008, R10
+	PCALIGN      $0x40
+
+askingrows2wordbytes:
+	VMOVDQU32    (R8), Z12
+	VMOVDQU32    64(R8), Z13
+	VMOVDQU32    128(R8), Z14
+	VPBROADCASTD (R9), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD (R9)(DX*1), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows2wordbytes
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
+
+askingrows2worddone:
+	MOVQ         SI, R8
+	VCVTPH2PS    (DI), Z12
+	VCVTPH2PS    32(DI), Z13
+	VCVTPH2PS    64(DI), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	CMPQ         c_len+8(FP), $0x02
+	JNE          askingrows2store
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   -64(R9)
+	VCVTPH2PS    96(DI), Z6
+	VCVTPH2PS    128(DI), Z7
+	VCVTPH2PS    160(DI), Z8
+	VBROADCASTSS 36(R8), Z9
+	VFMADD231PS  Z9, Z6, Z0
+	VFMADD231PS  Z9, Z7, Z1
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS 36(R8)(DX*1), Z9
+	VFMADD231PS  Z9, Z6, Z3
+	VFMADD231PS  Z9, Z7, Z4
+	VFMADD231PS  Z9, Z8, Z5
+
+askingrows2store:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  askingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     askingrows2
+
+askingrows2done:
 	// Tiles of 1 × 3 vectors.
 askingrows1:
 	CMPQ    m+96(FP), $+1
@@ -8711,7 +8903,7 @@ askingrows1done:
 	VZEROUPPER
 	RET
 
-rowdoesnotask:
+askingnone:
 	CMPQ BX, $0x00000060
 	JNE  vectors3done
 
@@ -9706,7 +9898,7 @@ vectors3rows2:
 	JL      vectors3rows2done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
+	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
@@ -9776,16 +9968,21 @@ vectors3rows2word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
+	PREFETCHT1   (R11)
+	PREFETCHT1   -4096(R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   -4032(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   -3968(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2word
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
 	JMP          vectors3rows2worddone
@@ -9815,19 +10012,9 @@ vectors3rows2wordbytes:
 	VPDPBUSD     Z15, Z13, Z10
 	VPDPBUSD     Z15, Z14, Z11
 	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2wordbytes
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
 
 vectors3rows2worddone:
 	MOVQ         SI, R8
@@ -9857,7 +10044,8 @@ vectors3rows2worddone:
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows2store
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   -64(R9)
+	PREFETCHT1   -64(R9)
+	PREFETCHT1   -4160(R9)
 	VCVTPH2PS    96(DI), Z6
 	VCVTPH2PS    128(DI), Z7
 	VCVTPH2PS    160(DI), Z8
@@ -9898,6 +10086,8 @@ vectors3rows1:
 	JL      vectors3rows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -9947,9 +10137,24 @@ vectors3rows1word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT1   (R11)
+	PREFETCHT1   -4096(R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   -4032(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   -3968(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
 	JMP          vectors3rows1worddone
 
 vectors3rows1wordeight:
@@ -9990,6 +10195,9 @@ vectors3rows1worddone:
 	VFMADD231PS  Z5, Z3, Z2
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows1store
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT1   -64(R9)
+	PREFETCHT1   -4160(R9)
 	VCVTPH2PS    96(DI), Z3
 	VCVTPH2PS    128(DI), Z4
 	VCVTPH2PS    160(DI), Z5
@@ -13277,13 +13485,151 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ x_cap+48(FP), $+1
-	JNE  rowdoesnotask
-	CMPQ m+96(FP), $+1
-	JNE  rowdoesnotask
-	CMPQ BX, $+96
-	JNE  rowdoesnotask
+	CMPQ x_cap+48(FP), $0x01
+	JNE  askingnone
+	CMPQ m+96(FP), $0x02
+	JG   askingnone
+	CMPQ BX, $0x00000060
+	JNE  askingnone
 
+	// Tiles of 2 × 3 vectors.
+askingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      askingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    3072(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+askingrows2block:
+	MOVQ      DI, R8
+	ADDQ      BX, R8
+	MOVQ      SI, R9
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z13
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ      $0x00000004, R10
+	PCALIGN   $0x40
+
+askingrows2word:
+	VPANDD       (R8), Z12, Z14
+	VPSHUFB      Z14, Z13, Z14
+	VPANDD       64(R8), Z12, Z15
+	VPSHUFB      Z15, Z13, Z15
+	VPANDD       128(R8), Z12, Z16
+	VPSHUFB      Z16, Z13, Z16
+	VPBROADCASTD (R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD (R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	VPSRLD       $0x04, (R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSHUFB      Z14, Z13, Z14
+	VPSRLD       $0x04, 64(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPSHUFB      Z15, Z13, Z15
+	VPSRLD       $0x04, 128(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VPSHUFB      Z16, Z13, Z16
+	VPBROADCASTD 16(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          askingrows2word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	VPMOVZXWD    (DI), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VPMOVZXWD    32(DI), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VPMOVZXWD    64(DI), Z14
+	VPSLLD       $0x10, Z14, Z14
+	VBROADCASTSS 32(R8), Z15
+	VPBROADCASTD 40(R8), Z16
+	VPSLLD       $0x04, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z15, Z12, Z17
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z17, Z0
+	VFMADD231PS  Z16, Z17, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VFMADD231PS  Z16, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z16, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VPBROADCASTD 40(R8)(DX*1), Z7
+	VPSLLD       $0x04, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z12, Z8
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VFMADD231PS  Z7, Z8, Z3
+	VMULPS       Z6, Z13, Z8
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          askingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     askingrows2
+
+askingrows2done:
 	// Tiles of 1 × 3 vectors.
 askingrows1:
 	CMPQ    m+96(FP), $+1
@@ -13424,7 +13770,7 @@ askingrows1done:
 	VZEROUPPER
 	RET
 
-rowdoesnotask:
+askingnone:
 	CMPQ BX, $0x00000060
 	JNE  vectors3done
 
@@ -14347,7 +14693,7 @@ vectors3rows2:
 	JL      vectors3rows2done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
+	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
@@ -14431,16 +14777,21 @@ vectors3rows2word:
 	VPDPBUSD     Z17, Z16, Z11
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
+	PREFETCHT1   (R11)
+	PREFETCHT1   -4096(R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   -4032(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   -3968(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2word
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
 	CMPQ         c_len+8(FP), $0x03
@@ -14526,6 +14877,8 @@ vectors3rows1:
 	JL      vectors3rows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -14589,9 +14942,23 @@ vectors3rows1word:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT1   (R11)
+	PREFETCHT1   -4096(R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   -4032(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   -3968(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
 	CMPQ         c_len+8(FP), $0x03
 	JNE          vectors3rows1storescalesiq4
@@ -16011,7 +16378,496 @@ cleared:
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
+	CMPQ x_cap+48(FP), $0x01
+	JNE  wholeaskingnone
+	CMPQ m+96(FP), $0x02
+	JG   wholeaskingnone
+	CMPQ BX, $0x00000060
+	JNE  wholeaskingnone
 
+	// Tiles of 2 × 3 vectors.
+wholeaskingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      wholeaskingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+wholeaskingrows2block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        wholeaskingrows2blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+wholeaskingrows2blockpassed:
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
+	VPANDD       (R8), Z12, Z13
+	VPANDD       64(R8), Z12, Z14
+	VPANDD       128(R8), Z12, Z15
+	VPBROADCASTD (R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       192(R8), Z12, Z13
+	VPANDD       256(R8), Z12, Z14
+	VPANDD       320(R8), Z12, Z15
+	VPBROADCASTD 4(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 4(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 256(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 320(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 20(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 20(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       384(R8), Z12, Z13
+	VPANDD       448(R8), Z12, Z14
+	VPANDD       512(R8), Z12, Z15
+	VPBROADCASTD 8(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 8(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 448(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 512(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 24(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 24(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       576(R8), Z12, Z13
+	VPANDD       640(R8), Z12, Z14
+	VPANDD       704(R8), Z12, Z15
+	VPBROADCASTD 12(R9), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 12(R9)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 640(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 704(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 28(R9), Z12
+	VPDPBUSD     Z12, Z13, Z6
+	VPDPBUSD     Z12, Z14, Z7
+	VPDPBUSD     Z12, Z15, Z8
+	VPBROADCASTD 28(R9)(DX*1), Z12
+	VPDPBUSD     Z12, Z13, Z9
+	VPDPBUSD     Z12, Z14, Z10
+	VPDPBUSD     Z12, Z15, Z11
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	PREFETCHT0   256(R8)
+	PREFETCHT0   320(R8)
+	ADDQ         $0x00000160, x_cap+48(FP)
+	VXORPS       Z12, Z12, Z12
+	VPMOVSXBD    (DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  Z12, Z13, Z6
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  Z12, Z13, Z9
+	VPMOVSXBD    16(DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  Z12, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z12, Z13, Z10
+	VPMOVSXBD    32(DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  Z12, Z13, Z8
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  Z12, Z13, Z11
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VFMADD231PS  Z11, Z6, Z5
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z9
+	VCVTPH2PS    128(R9), Z10
+	VCVTPH2PS    160(R9), Z11
+	VPMOVSXBD    48(DI), Z6
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z6, Z6
+	VPMOVSXBD    64(DI), Z7
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z7, Z7
+	VPMOVSXBD    80(DI), Z8
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z8, Z8
+	VBROADCASTSS 32(R8), Z12
+	VPBROADCASTD 44(R8), Z13
+	VPMADDWD     Z13, Z6, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z9, Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VPMADDWD     Z13, Z7, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z10, Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VPMADDWD     Z13, Z8, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z11, Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 44(R8)(DX*1), Z13
+	VPMADDWD     Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z9, Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VPMADDWD     Z13, Z7, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z10, Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VPMADDWD     Z13, Z8, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z11, Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          wholeaskingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     wholeaskingrows2
+
+wholeaskingrows2done:
+	// Tiles of 1 × 3 vectors.
+wholeaskingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      wholeaskingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+wholeaskingrows1block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        wholeaskingrows1blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+wholeaskingrows1blockpassed:
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
+	VPANDD       (R8), Z6, Z7
+	VPANDD       64(R8), Z6, Z8
+	VPANDD       128(R8), Z6, Z9
+	VPBROADCASTD (R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       192(R8), Z6, Z7
+	VPANDD       256(R8), Z6, Z8
+	VPANDD       320(R8), Z6, Z9
+	VPBROADCASTD 4(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 256(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 320(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 20(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       384(R8), Z6, Z7
+	VPANDD       448(R8), Z6, Z8
+	VPANDD       512(R8), Z6, Z9
+	VPBROADCASTD 8(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 448(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 512(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 24(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       576(R8), Z6, Z7
+	VPANDD       640(R8), Z6, Z8
+	VPANDD       704(R8), Z6, Z9
+	VPBROADCASTD 12(R9), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 640(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 704(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 28(R9), Z6
+	VPDPBUSD     Z6, Z7, Z3
+	VPDPBUSD     Z6, Z8, Z4
+	VPDPBUSD     Z6, Z9, Z5
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	PREFETCHT0   256(R8)
+	PREFETCHT0   320(R8)
+	ADDQ         $0x00000160, x_cap+48(FP)
+	VXORPS       Z6, Z6, Z6
+	VPMOVSXBD    (DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  Z6, Z7, Z3
+	VPMOVSXBD    16(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  Z6, Z7, Z4
+	VPMOVSXBD    32(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  Z6, Z7, Z5
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z6
+	VCVTPH2PS    32(R9), Z7
+	VCVTPH2PS    64(R9), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VFMADD231PS  Z5, Z3, Z2
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z6
+	VCVTPH2PS    128(R9), Z7
+	VCVTPH2PS    160(R9), Z8
+	VPMOVSXBD    48(DI), Z3
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z3, Z3
+	VPMOVSXBD    64(DI), Z4
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z4, Z4
+	VPMOVSXBD    80(DI), Z5
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 44(R8), Z10
+	VPMADDWD     Z10, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VPMADDWD     Z10, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z7, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VPMADDWD     Z10, Z5, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z8, Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          wholeaskingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     wholeaskingrows1
+
+wholeaskingrows1done:
+	VZEROUPPER
+	RET
+
+wholeaskingnone:
 	// Tiles of 4 × 3 vectors.
 wholerows4:
 	CMPQ    m+96(FP), $+4
@@ -16801,9 +17657,12 @@ wholerows2block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 -3968(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -16832,7 +17691,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -16849,7 +17709,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z13
 	VPANDD       256(R8), Z12, Z14
@@ -16863,7 +17724,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -16880,7 +17742,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z13
 	VPANDD       448(R8), Z12, Z14
@@ -16894,7 +17757,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -16911,7 +17775,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z13
 	VPANDD       640(R8), Z12, Z14
@@ -16925,7 +17790,8 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -16942,15 +17808,22 @@ wholerows2blockpassed:
 	VPDPBUSD     Z12, Z14, Z10
 	VPDPBUSD     Z12, Z15, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   -3840(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   -3776(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z12, Z12, Z12
 	VPMOVSXBD    (DI), Z13
@@ -17072,9 +17945,12 @@ wholerows1block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 -3968(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -17096,7 +17972,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -17109,7 +17986,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z7
 	VPANDD       256(R8), Z6, Z8
@@ -17119,7 +17997,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -17132,7 +18011,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z7
 	VPANDD       448(R8), Z6, Z8
@@ -17142,7 +18022,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -17155,7 +18036,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z7
 	VPANDD       640(R8), Z6, Z8
@@ -17165,7 +18047,8 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -17178,15 +18061,22 @@ wholerows1blockpassed:
 	VPDPBUSD     Z6, Z8, Z4
 	VPDPBUSD     Z6, Z9, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   -3840(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   -3776(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
@@ -17827,7 +18717,548 @@ few:
 	JGE  halvesnone
 	CMPQ BX, $0x60
 	JNE  halvesnone
+	CMPQ x_cap+48(FP), $0x01
+	JNE  halvesaskingnone
+	CMPQ m+96(FP), $0x02
+	JG   halvesaskingnone
+	CMPQ BX, $0x00000060
+	JNE  halvesaskingnone
 
+	// Tiles of 2 × 3 vectors.
+halvesaskingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      halvesaskingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+halvesaskingrows2block:
+	MOVQ         DI, c_base+0(FP)
+	ADDQ         BX, DI
+	ADDQ         BX, DI
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	MOVQ         BX, R8
+	ADDQ         R8, R8
+	ADDQ         R8, R9
+	MOVQ         R9, x_cap+48(FP)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
+	VPANDD       (R8), Z12, Z13
+	VPANDD       64(R8), Z12, Z14
+	VPANDD       128(R8), Z12, Z15
+	VPBROADCASTD (R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD (R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       192(R8), Z12, Z13
+	VPANDD       256(R8), Z12, Z14
+	VPANDD       320(R8), Z12, Z15
+	VPBROADCASTD 4(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 4(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 256(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 320(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 20(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 20(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       384(R8), Z12, Z13
+	VPANDD       448(R8), Z12, Z14
+	VPANDD       512(R8), Z12, Z15
+	VPBROADCASTD 8(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 8(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 448(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 512(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 24(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 24(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       576(R8), Z12, Z13
+	VPANDD       640(R8), Z12, Z14
+	VPANDD       704(R8), Z12, Z15
+	VPBROADCASTD 12(R9), Z16
+	VPMADDUBSW   Z16, Z13, Z17
+	VPADDW       Z17, Z6, Z6
+	VPMADDUBSW   Z16, Z14, Z17
+	VPADDW       Z17, Z7, Z7
+	VPMADDUBSW   Z16, Z15, Z16
+	VPADDW       Z16, Z8, Z8
+	VPBROADCASTD 12(R9)(DX*1), Z16
+	VPMADDUBSW   Z16, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z16, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z16, Z15, Z13
+	VPADDW       Z13, Z11, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 640(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 704(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 28(R9), Z12
+	VPMADDUBSW   Z12, Z13, Z16
+	VPADDW       Z16, Z6, Z6
+	VPMADDUBSW   Z12, Z14, Z16
+	VPADDW       Z16, Z7, Z7
+	VPMADDUBSW   Z12, Z15, Z12
+	VPADDW       Z12, Z8, Z8
+	VPBROADCASTD 28(R9)(DX*1), Z12
+	VPMADDUBSW   Z12, Z13, Z13
+	VPADDW       Z13, Z9, Z9
+	VPMADDUBSW   Z12, Z14, Z13
+	VPADDW       Z13, Z10, Z10
+	VPMADDUBSW   Z12, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	PREFETCHT0   256(R8)
+	PREFETCHT0   320(R8)
+	PREFETCHT0   384(R8)
+	ADDQ         $0x000001c0, x_cap+48(FP)
+	VPMOVSXBW    (DI), Z12
+	VPMOVSXBW    32(DI), Z13
+	VPMOVSXBW    64(DI), Z14
+	VPMADDWD     Z12, Z6, Z6
+	VPMADDWD     Z12, Z9, Z9
+	VPMADDWD     Z13, Z7, Z7
+	VPMADDWD     Z13, Z10, Z10
+	VPMADDWD     Z14, Z8, Z8
+	VPMADDWD     Z14, Z11, Z11
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z9
+	VCVTPH2PS    128(R9), Z10
+	VCVTPH2PS    160(R9), Z11
+	VPMOVSXBW    96(DI), Z6
+	VPMOVSXBW    128(DI), Z7
+	VPMOVSXBW    160(DI), Z8
+	VBROADCASTSS 32(R8), Z12
+	VPBROADCASTD 44(R8), Z13
+	VPMADDWD     Z13, Z6, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z9, Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VPMADDWD     Z13, Z7, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z10, Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VPMADDWD     Z13, Z8, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z11, Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 44(R8)(DX*1), Z13
+	VPMADDWD     Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z9, Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VPMADDWD     Z13, Z7, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z10, Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VPMADDWD     Z13, Z8, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z11, Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     halvesaskingrows2
+
+halvesaskingrows2done:
+	// Tiles of 1 × 3 vectors.
+halvesaskingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      halvesaskingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+halvesaskingrows1block:
+	MOVQ         DI, c_base+0(FP)
+	ADDQ         BX, DI
+	ADDQ         BX, DI
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	MOVQ         BX, R8
+	ADDQ         R8, R8
+	ADDQ         R8, R9
+	MOVQ         R9, x_cap+48(FP)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
+	VPANDD       (R8), Z6, Z7
+	VPANDD       64(R8), Z6, Z8
+	VPANDD       128(R8), Z6, Z9
+	VPBROADCASTD (R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       192(R8), Z6, Z7
+	VPANDD       256(R8), Z6, Z8
+	VPANDD       320(R8), Z6, Z9
+	VPBROADCASTD 4(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 256(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 320(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 20(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       384(R8), Z6, Z7
+	VPANDD       448(R8), Z6, Z8
+	VPANDD       512(R8), Z6, Z9
+	VPBROADCASTD 8(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 448(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 512(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 24(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPANDD       576(R8), Z6, Z7
+	VPANDD       640(R8), Z6, Z8
+	VPANDD       704(R8), Z6, Z9
+	VPBROADCASTD 12(R9), Z10
+	VPMADDUBSW   Z10, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z10, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z10, Z9, Z7
+	VPADDW       Z7, Z5, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 640(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 704(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 28(R9), Z6
+	VPMADDUBSW   Z6, Z7, Z7
+	VPADDW       Z7, Z3, Z3
+	VPMADDUBSW   Z6, Z8, Z7
+	VPADDW       Z7, Z4, Z4
+	VPMADDUBSW   Z6, Z9, Z6
+	VPADDW       Z6, Z5, Z5
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	PREFETCHT0   256(R8)
+	PREFETCHT0   320(R8)
+	PREFETCHT0   384(R8)
+	ADDQ         $0x000001c0, x_cap+48(FP)
+	VPMOVSXBW    (DI), Z6
+	VPMOVSXBW    32(DI), Z7
+	VPMOVSXBW    64(DI), Z8
+	VPMADDWD     Z6, Z3, Z3
+	VPMADDWD     Z7, Z4, Z4
+	VPMADDWD     Z8, Z5, Z5
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z6
+	VCVTPH2PS    32(R9), Z7
+	VCVTPH2PS    64(R9), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z6
+	VCVTPH2PS    128(R9), Z7
+	VCVTPH2PS    160(R9), Z8
+	VPMOVSXBW    96(DI), Z3
+	VPMOVSXBW    128(DI), Z4
+	VPMOVSXBW    160(DI), Z5
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 44(R8), Z10
+	VPMADDWD     Z10, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VPMADDWD     Z10, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z7, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VPMADDWD     Z10, Z5, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z8, Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     halvesaskingrows1
+
+halvesaskingrows1done:
+	VZEROUPPER
+	RET
+
+halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
 	CMPQ    m+96(FP), $+4
@@ -18762,9 +20193,12 @@ halvesrows2block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
+	PREFETCHT1   (R9)
+	PREFETCHT1   -4096(R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   -4032(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   -3968(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -18798,7 +20232,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18821,7 +20256,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z13
 	VPANDD       256(R8), Z12, Z14
@@ -18841,7 +20277,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18864,7 +20301,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z13
 	VPANDD       448(R8), Z12, Z14
@@ -18884,7 +20322,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18907,7 +20346,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z13
 	VPANDD       640(R8), Z12, Z14
@@ -18927,7 +20367,8 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18950,16 +20391,24 @@ halvesrows2block:
 	VPMADDUBSW   Z12, Z15, Z12
 	VPADDW       Z12, Z11, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   -3840(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   -3776(R8)
+	PREFETCHT1   384(R8)
+	PREFETCHT1   -3712(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z12
 	VPMOVSXBW    32(DI), Z13
@@ -19071,9 +20520,12 @@ halvesrows1block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
+	PREFETCHT1   (R9)
+	PREFETCHT1   -4096(R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   -4032(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   -3968(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -19097,7 +20549,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -19113,7 +20566,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z7
 	VPANDD       256(R8), Z6, Z8
@@ -19126,7 +20580,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -19142,7 +20597,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z7
 	VPANDD       448(R8), Z6, Z8
@@ -19155,7 +20611,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -19171,7 +20628,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z7
 	VPANDD       640(R8), Z6, Z8
@@ -19184,7 +20642,8 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -19200,16 +20659,24 @@ halvesrows1block:
 	VPMADDUBSW   Z6, Z9, Z6
 	VPADDW       Z6, Z5, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   -3840(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   -3776(R8)
+	PREFETCHT1   384(R8)
+	PREFETCHT1   -3712(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z6
 	VPMOVSXBW    32(DI), Z7
@@ -20370,6 +21837,7 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -20965,7 +22433,12 @@ TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8U4x32AVX512+0(SB)
+	MOVQ $0x00000004, c_len+8(FP)
+	MOVQ $0x00000012, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
@@ -20974,6 +22447,7 @@ TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -21632,7 +23106,12 @@ TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8U4x16AVX512+0(SB)
+	MOVQ $0x00000005, c_len+8(FP)
+	MOVQ $0x00000014, b_len+72(FP)
+	MOVQ $0x00000004, b_cap+80(FP)
+	MOVQ $0x00000040, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -21677,7 +23156,600 @@ cleared:
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
+	CMPQ x_cap+48(FP), $0x01
+	JNE  wholeaskingnone
+	CMPQ m+96(FP), $0x02
+	JG   wholeaskingnone
+	CMPQ BX, $0x00000060
+	JNE  wholeaskingnone
 
+	// Tiles of 2 × 3 vectors.
+wholeaskingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      wholeaskingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+wholeaskingrows2block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        wholeaskingrows2blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+wholeaskingrows2blockpassed:
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
+	VMOVDQU32    const10101010AVX512<>+0(SB), Z13
+	VPANDD       (R8), Z12, Z14
+	VPSLLD       $0x04, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPANDD       64(R8), Z12, Z15
+	VPSLLD       $0x04, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPANDD       128(R8), Z12, Z16
+	VPSLLD       $0x04, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD (R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD (R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VMOVDQU32    768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPSRLD       $0x04, 64(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VMOVDQU32    832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPSRLD       $0x04, 128(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VMOVDQU32    896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 16(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       192(R8), Z12, Z14
+	VPSLLD       $0x03, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPANDD       256(R8), Z12, Z15
+	VPSLLD       $0x03, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPANDD       320(R8), Z12, Z16
+	VPSLLD       $0x03, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 4(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 4(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x01, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPSRLD       $0x04, 256(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPSRLD       $0x01, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPSRLD       $0x04, 320(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VPSRLD       $0x01, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 20(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 20(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       384(R8), Z12, Z14
+	VPSLLD       $0x02, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPANDD       448(R8), Z12, Z15
+	VPSLLD       $0x02, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPANDD       512(R8), Z12, Z16
+	VPSLLD       $0x02, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 8(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 8(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x02, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPSRLD       $0x04, 448(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPSRLD       $0x02, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPSRLD       $0x04, 512(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VPSRLD       $0x02, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 24(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 24(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       576(R8), Z12, Z14
+	VPSLLD       $0x01, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPANDD       640(R8), Z12, Z15
+	VPSLLD       $0x01, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPANDD       704(R8), Z12, Z16
+	VPSLLD       $0x01, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z13, Z17, Z16
+	VPBROADCASTD 12(R9), Z17
+	VPDPBUSD     Z17, Z14, Z6
+	VPDPBUSD     Z17, Z15, Z7
+	VPDPBUSD     Z17, Z16, Z8
+	VPBROADCASTD 12(R9)(DX*1), Z17
+	VPDPBUSD     Z17, Z14, Z9
+	VPDPBUSD     Z17, Z15, Z10
+	VPDPBUSD     Z17, Z16, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x03, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z13, Z15, Z14
+	VPSRLD       $0x04, 640(R8), Z15
+	VPANDD       Z12, Z15, Z15
+	VPSRLD       $0x03, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z13, Z16, Z15
+	VPSRLD       $0x04, 704(R8), Z16
+	VPANDD       Z12, Z16, Z16
+	VPSRLD       $0x03, 896(R8), Z12
+	VPTERNLOGD   $0xf8, Z13, Z12, Z16
+	VPBROADCASTD 28(R9), Z12
+	VPDPBUSD     Z12, Z14, Z6
+	VPDPBUSD     Z12, Z15, Z7
+	VPDPBUSD     Z12, Z16, Z8
+	VPBROADCASTD 28(R9)(DX*1), Z12
+	VPDPBUSD     Z12, Z14, Z9
+	VPDPBUSD     Z12, Z15, Z10
+	VPDPBUSD     Z12, Z16, Z11
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	VXORPS       Z12, Z12, Z12
+	VPMOVSXBD    (DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  Z12, Z13, Z6
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  Z12, Z13, Z9
+	VPMOVSXBD    16(DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  Z12, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z12, Z13, Z10
+	VPMOVSXBD    32(DI), Z13
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  Z12, Z13, Z8
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  Z12, Z13, Z11
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VFMADD231PS  Z11, Z6, Z5
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z9
+	VCVTPH2PS    128(R9), Z10
+	VCVTPH2PS    160(R9), Z11
+	VPMOVSXBD    48(DI), Z6
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z6, Z6
+	VPMOVSXBD    64(DI), Z7
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z7, Z7
+	VPMOVSXBD    80(DI), Z8
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z8, Z8
+	VBROADCASTSS 32(R8), Z12
+	VPBROADCASTD 44(R8), Z13
+	VPMADDWD     Z13, Z6, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z9, Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VPMADDWD     Z13, Z7, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z10, Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VPMADDWD     Z13, Z8, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z11, Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 44(R8)(DX*1), Z13
+	VPMADDWD     Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z9, Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VPMADDWD     Z13, Z7, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z10, Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VPMADDWD     Z13, Z8, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z11, Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          wholeaskingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     wholeaskingrows2
+
+wholeaskingrows2done:
+	// Tiles of 1 × 3 vectors.
+wholeaskingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      wholeaskingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+wholeaskingrows1block:
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        wholeaskingrows1blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
+
+wholeaskingrows1blockpassed:
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
+	VMOVDQU32    const10101010AVX512<>+0(SB), Z7
+	VPANDD       (R8), Z6, Z8
+	VPSLLD       $0x04, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPANDD       64(R8), Z6, Z9
+	VPSLLD       $0x04, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPANDD       128(R8), Z6, Z10
+	VPSLLD       $0x04, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD (R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VMOVDQU32    768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPSRLD       $0x04, 64(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VMOVDQU32    832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPSRLD       $0x04, 128(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VMOVDQU32    896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 16(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       192(R8), Z6, Z8
+	VPSLLD       $0x03, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPANDD       256(R8), Z6, Z9
+	VPSLLD       $0x03, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPANDD       320(R8), Z6, Z10
+	VPSLLD       $0x03, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 4(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 192(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x01, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPSRLD       $0x04, 256(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPSRLD       $0x01, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPSRLD       $0x04, 320(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VPSRLD       $0x01, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 20(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       384(R8), Z6, Z8
+	VPSLLD       $0x02, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPANDD       448(R8), Z6, Z9
+	VPSLLD       $0x02, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPANDD       512(R8), Z6, Z10
+	VPSLLD       $0x02, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 8(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x02, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPSRLD       $0x04, 448(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPSRLD       $0x02, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPSRLD       $0x04, 512(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VPSRLD       $0x02, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 24(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPANDD       576(R8), Z6, Z8
+	VPSLLD       $0x01, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPANDD       640(R8), Z6, Z9
+	VPSLLD       $0x01, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPANDD       704(R8), Z6, Z10
+	VPSLLD       $0x01, 896(R8), Z11
+	VPTERNLOGD   $0xf8, Z7, Z11, Z10
+	VPBROADCASTD 12(R9), Z11
+	VPDPBUSD     Z11, Z8, Z3
+	VPDPBUSD     Z11, Z9, Z4
+	VPDPBUSD     Z11, Z10, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	VPSRLD       $0x04, 576(R8), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x03, 768(R8), Z9
+	VPTERNLOGD   $0xf8, Z7, Z9, Z8
+	VPSRLD       $0x04, 640(R8), Z9
+	VPANDD       Z6, Z9, Z9
+	VPSRLD       $0x03, 832(R8), Z10
+	VPTERNLOGD   $0xf8, Z7, Z10, Z9
+	VPSRLD       $0x04, 704(R8), Z10
+	VPANDD       Z6, Z10, Z10
+	VPSRLD       $0x03, 896(R8), Z6
+	VPTERNLOGD   $0xf8, Z7, Z6, Z10
+	VPBROADCASTD 28(R9), Z6
+	VPDPBUSD     Z6, Z8, Z3
+	VPDPBUSD     Z6, Z9, Z4
+	VPDPBUSD     Z6, Z10, Z5
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	VXORPS       Z6, Z6, Z6
+	VPMOVSXBD    (DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  Z6, Z7, Z3
+	VPMOVSXBD    16(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  Z6, Z7, Z4
+	VPMOVSXBD    32(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  Z6, Z7, Z5
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z6
+	VCVTPH2PS    32(R9), Z7
+	VCVTPH2PS    64(R9), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VFMADD231PS  Z5, Z3, Z2
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z6
+	VCVTPH2PS    128(R9), Z7
+	VCVTPH2PS    160(R9), Z8
+	VPMOVSXBD    48(DI), Z3
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z3, Z3
+	VPMOVSXBD    64(DI), Z4
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z4, Z4
+	VPMOVSXBD    80(DI), Z5
+	VPSHUFB      bothHalvesAVX512<>+0(SB), Z5, Z5
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 44(R8), Z10
+	VPMADDWD     Z10, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VPMADDWD     Z10, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z7, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VPMADDWD     Z10, Z5, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z8, Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          wholeaskingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     wholeaskingrows1
+
+wholeaskingrows1done:
+	VZEROUPPER
+	RET
+
+wholeaskingnone:
 	// Tiles of 4 × 3 vectors.
 wholerows4:
 	CMPQ    m+96(FP), $+4
@@ -22571,9 +24643,12 @@ wholerows2block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 -3968(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -22609,8 +24684,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -22633,8 +24710,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z14
 	VPSLLD       $0x03, 768(R8), Z15
@@ -22654,8 +24733,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -22678,8 +24759,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z14
 	VPSLLD       $0x02, 768(R8), Z15
@@ -22699,8 +24782,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -22723,8 +24808,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z14
 	VPSLLD       $0x01, 768(R8), Z15
@@ -22744,8 +24831,10 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -22768,11 +24857,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z12, Z15, Z10
 	VPDPBUSD     Z12, Z16, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z12, Z12, Z12
 	VPMOVSXBD    (DI), Z13
@@ -22894,9 +24986,12 @@ wholerows1block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 -3968(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -22925,8 +25020,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -22945,8 +25042,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z8
 	VPSLLD       $0x03, 768(R8), Z9
@@ -22962,8 +25061,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -22982,8 +25083,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z8
 	VPSLLD       $0x02, 768(R8), Z9
@@ -22999,8 +25102,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -23019,8 +25124,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z8
 	VPSLLD       $0x01, 768(R8), Z9
@@ -23036,8 +25143,10 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -23056,11 +25165,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z6, Z9, Z4
 	VPDPBUSD     Z6, Z10, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
@@ -23751,7 +25863,627 @@ manyblock:
 few:
 	CMPQ BX, $0x60
 	JNE  halvesnone
+	CMPQ x_cap+48(FP), $0x01
+	JNE  halvesaskingnone
+	CMPQ m+96(FP), $0x02
+	JG   halvesaskingnone
+	CMPQ BX, $0x00000060
+	JNE  halvesaskingnone
 
+	// Tiles of 2 × 3 vectors.
+halvesaskingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      halvesaskingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+halvesaskingrows2block:
+	MOVQ         DI, c_base+0(FP)
+	ADDQ         BX, DI
+	ADDQ         BX, DI
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	MOVQ         BX, R8
+	ADDQ         R8, R8
+	ADDQ         R8, R9
+	MOVQ         R9, x_cap+48(FP)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VPMOVSXBW    (DI), Z12
+	VPMOVSXBW    32(DI), Z13
+	VPMOVSXBW    64(DI), Z14
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z15
+	VMOVDQU32    const10101010AVX512<>+0(SB), Z16
+	VPANDD       (R8), Z15, Z17
+	VPSLLD       $0x04, 768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPANDD       64(R8), Z15, Z18
+	VPSLLD       $0x04, 832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPANDD       128(R8), Z15, Z19
+	VPSLLD       $0x04, 896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPANDD       192(R8), Z15, Z20
+	VPSLLD       $0x03, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPANDD       256(R8), Z15, Z21
+	VPSLLD       $0x03, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPANDD       320(R8), Z15, Z22
+	VPSLLD       $0x03, 896(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD (R9), Z23
+	VPBROADCASTD 4(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD (R9)(DX*1), Z23
+	VPBROADCASTD 4(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z17
+	VPANDD       Z15, Z17, Z17
+	VMOVDQU32    768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPSRLD       $0x04, 64(R8), Z18
+	VPANDD       Z15, Z18, Z18
+	VMOVDQU32    832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPSRLD       $0x04, 128(R8), Z19
+	VPANDD       Z15, Z19, Z19
+	VMOVDQU32    896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPSRLD       $0x04, 192(R8), Z20
+	VPANDD       Z15, Z20, Z20
+	VPSRLD       $0x01, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPSRLD       $0x04, 256(R8), Z21
+	VPANDD       Z15, Z21, Z21
+	VPSRLD       $0x01, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPSRLD       $0x04, 320(R8), Z22
+	VPANDD       Z15, Z22, Z22
+	VPSRLD       $0x01, 896(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD 16(R9), Z23
+	VPBROADCASTD 20(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z23
+	VPBROADCASTD 20(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPANDD       384(R8), Z15, Z17
+	VPSLLD       $0x02, 768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPANDD       448(R8), Z15, Z18
+	VPSLLD       $0x02, 832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPANDD       512(R8), Z15, Z19
+	VPSLLD       $0x02, 896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPANDD       576(R8), Z15, Z20
+	VPSLLD       $0x01, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPANDD       640(R8), Z15, Z21
+	VPSLLD       $0x01, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPANDD       704(R8), Z15, Z22
+	VPSLLD       $0x01, 896(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD 8(R9), Z23
+	VPBROADCASTD 12(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD 8(R9)(DX*1), Z23
+	VPBROADCASTD 12(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z17
+	VPANDD       Z15, Z17, Z17
+	VPSRLD       $0x02, 768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPSRLD       $0x04, 448(R8), Z18
+	VPANDD       Z15, Z18, Z18
+	VPSRLD       $0x02, 832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPSRLD       $0x04, 512(R8), Z19
+	VPANDD       Z15, Z19, Z19
+	VPSRLD       $0x02, 896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPSRLD       $0x04, 576(R8), Z20
+	VPANDD       Z15, Z20, Z20
+	VPSRLD       $0x03, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPSRLD       $0x04, 640(R8), Z21
+	VPANDD       Z15, Z21, Z21
+	VPSRLD       $0x03, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPSRLD       $0x04, 704(R8), Z22
+	VPANDD       Z15, Z22, Z22
+	VPSRLD       $0x03, 896(R8), Z15
+	VPTERNLOGD   $0xf8, Z16, Z15, Z22
+	VPBROADCASTD 24(R9), Z15
+	VPBROADCASTD 28(R9), Z16
+	VPMADDUBSW   Z15, Z17, Z23
+	VPMADDUBSW   Z16, Z20, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z12, Z23, Z6
+	VPMADDUBSW   Z15, Z18, Z23
+	VPMADDUBSW   Z16, Z21, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z13, Z23, Z7
+	VPMADDUBSW   Z15, Z19, Z15
+	VPMADDUBSW   Z16, Z22, Z16
+	VPADDW       Z16, Z15, Z15
+	VPDPWSSD     Z14, Z15, Z8
+	VPBROADCASTD 24(R9)(DX*1), Z15
+	VPBROADCASTD 28(R9)(DX*1), Z16
+	VPMADDUBSW   Z15, Z17, Z17
+	VPMADDUBSW   Z16, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z15, Z18, Z12
+	VPMADDUBSW   Z16, Z21, Z17
+	VPADDW       Z17, Z12, Z12
+	VPDPWSSD     Z13, Z12, Z10
+	VPMADDUBSW   Z15, Z19, Z12
+	VPMADDUBSW   Z16, Z22, Z13
+	VPADDW       Z13, Z12, Z12
+	VPDPWSSD     Z14, Z12, Z11
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z9
+	VCVTPH2PS    128(R9), Z10
+	VCVTPH2PS    160(R9), Z11
+	VPMOVSXBW    96(DI), Z6
+	VPMOVSXBW    128(DI), Z7
+	VPMOVSXBW    160(DI), Z8
+	VBROADCASTSS 32(R8), Z12
+	VPBROADCASTD 44(R8), Z13
+	VPMADDWD     Z13, Z6, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z9, Z15
+	VFMADD231PS  Z14, Z15, Z0
+	VPMADDWD     Z13, Z7, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z10, Z15
+	VFMADD231PS  Z14, Z15, Z1
+	VPMADDWD     Z13, Z8, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z11, Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z12
+	VPBROADCASTD 44(R8)(DX*1), Z13
+	VPMADDWD     Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z9, Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VPMADDWD     Z13, Z7, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z10, Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VPMADDWD     Z13, Z8, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z11, Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     halvesaskingrows2
+
+halvesaskingrows2done:
+	// Tiles of 1 × 3 vectors.
+halvesaskingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      halvesaskingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+halvesaskingrows1block:
+	MOVQ         DI, c_base+0(FP)
+	ADDQ         BX, DI
+	ADDQ         BX, DI
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	MOVQ         BX, R8
+	ADDQ         R8, R8
+	ADDQ         R8, R9
+	MOVQ         R9, x_cap+48(FP)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VPMOVSXBW    (DI), Z6
+	VPMOVSXBW    32(DI), Z7
+	VPMOVSXBW    64(DI), Z8
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z9
+	VMOVDQU32    const10101010AVX512<>+0(SB), Z10
+	VPANDD       (R8), Z9, Z11
+	VPSLLD       $0x04, 768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPANDD       64(R8), Z9, Z12
+	VPSLLD       $0x04, 832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPANDD       128(R8), Z9, Z13
+	VPSLLD       $0x04, 896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPANDD       192(R8), Z9, Z14
+	VPSLLD       $0x03, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPANDD       256(R8), Z9, Z15
+	VPSLLD       $0x03, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPANDD       320(R8), Z9, Z16
+	VPSLLD       $0x03, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD (R9), Z17
+	VPBROADCASTD 4(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPSRLD       $0x04, (R8), Z11
+	VPANDD       Z9, Z11, Z11
+	VMOVDQU32    768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPSRLD       $0x04, 64(R8), Z12
+	VPANDD       Z9, Z12, Z12
+	VMOVDQU32    832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPSRLD       $0x04, 128(R8), Z13
+	VPANDD       Z9, Z13, Z13
+	VMOVDQU32    896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPSRLD       $0x04, 192(R8), Z14
+	VPANDD       Z9, Z14, Z14
+	VPSRLD       $0x01, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPSRLD       $0x04, 256(R8), Z15
+	VPANDD       Z9, Z15, Z15
+	VPSRLD       $0x01, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPSRLD       $0x04, 320(R8), Z16
+	VPANDD       Z9, Z16, Z16
+	VPSRLD       $0x01, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD 16(R9), Z17
+	VPBROADCASTD 20(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPANDD       384(R8), Z9, Z11
+	VPSLLD       $0x02, 768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPANDD       448(R8), Z9, Z12
+	VPSLLD       $0x02, 832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPANDD       512(R8), Z9, Z13
+	VPSLLD       $0x02, 896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPANDD       576(R8), Z9, Z14
+	VPSLLD       $0x01, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPANDD       640(R8), Z9, Z15
+	VPSLLD       $0x01, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPANDD       704(R8), Z9, Z16
+	VPSLLD       $0x01, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD 8(R9), Z17
+	VPBROADCASTD 12(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	VPSRLD       $0x04, 384(R8), Z11
+	VPANDD       Z9, Z11, Z11
+	VPSRLD       $0x02, 768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPSRLD       $0x04, 448(R8), Z12
+	VPANDD       Z9, Z12, Z12
+	VPSRLD       $0x02, 832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPSRLD       $0x04, 512(R8), Z13
+	VPANDD       Z9, Z13, Z13
+	VPSRLD       $0x02, 896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPSRLD       $0x04, 576(R8), Z14
+	VPANDD       Z9, Z14, Z14
+	VPSRLD       $0x03, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPSRLD       $0x04, 640(R8), Z15
+	VPANDD       Z9, Z15, Z15
+	VPSRLD       $0x03, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPSRLD       $0x04, 704(R8), Z16
+	VPANDD       Z9, Z16, Z16
+	VPSRLD       $0x03, 896(R8), Z9
+	VPTERNLOGD   $0xf8, Z10, Z9, Z16
+	VPBROADCASTD 24(R9), Z9
+	VPBROADCASTD 28(R9), Z10
+	VPMADDUBSW   Z9, Z11, Z11
+	VPMADDUBSW   Z10, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z9, Z12, Z6
+	VPMADDUBSW   Z10, Z15, Z11
+	VPADDW       Z11, Z6, Z6
+	VPDPWSSD     Z7, Z6, Z4
+	VPMADDUBSW   Z9, Z13, Z6
+	VPMADDUBSW   Z10, Z16, Z7
+	VPADDW       Z7, Z6, Z6
+	VPDPWSSD     Z8, Z6, Z5
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	PREFETCHT0   128(R8)
+	PREFETCHT0   192(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z6
+	VCVTPH2PS    32(R9), Z7
+	VCVTPH2PS    64(R9), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    96(R9), Z6
+	VCVTPH2PS    128(R9), Z7
+	VCVTPH2PS    160(R9), Z8
+	VPMOVSXBW    96(DI), Z3
+	VPMOVSXBW    128(DI), Z4
+	VPMOVSXBW    160(DI), Z5
+	VBROADCASTSS 32(R8), Z9
+	VPBROADCASTD 44(R8), Z10
+	VPMADDWD     Z10, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z6, Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VPMADDWD     Z10, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z7, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VPMADDWD     Z10, Z5, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z8, Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     halvesaskingrows1
+
+halvesaskingrows1done:
+	VZEROUPPER
+	RET
+
+halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
 	CMPQ m+96(FP), $+4
@@ -24728,9 +27460,12 @@ halvesrows2block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
+	PREFETCHT1   (R9)
+	PREFETCHT1   -4096(R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   -4032(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   -3968(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -24797,10 +27532,14 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -24855,10 +27594,14 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x02, 768(R8), Z18
@@ -24907,10 +27650,14 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -24965,14 +27712,20 @@ halvesrows2block:
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -25075,9 +27828,12 @@ halvesrows1block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
+	PREFETCHT1   (R9)
+	PREFETCHT1   -4096(R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   -4032(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   -3968(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -25127,10 +27883,14 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -25171,10 +27931,14 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z9, Z11
 	VPSLLD       $0x02, 768(R8), Z12
@@ -25209,10 +27973,14 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -25253,14 +28021,20 @@ halvesrows1block:
 	VPADDW       Z7, Z6, Z6
 	VPDPWSSD     Z8, Z6, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -26185,6 +28959,7 @@ TEXT ·weightGemmInt8U5x32AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -26196,7 +28971,12 @@ TEXT ·weightGemmInt8TilesU5x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8U5x32AVX512+0(SB)
+	MOVQ $0x00000006, c_len+8(FP)
+	MOVQ $0x00000016, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
@@ -26205,6 +28985,7 @@ TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -26216,11 +28997,16 @@ TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8U5x16AVX512+0(SB)
+	MOVQ $0x00000007, c_len+8(FP)
+	MOVQ $0x00000018, b_len+72(FP)
+	MOVQ $0x00000004, b_cap+80(FP)
+	MOVQ $0x00000040, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
 
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8S6x16AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Grouped6AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -26884,7 +29670,559 @@ manyblock:
 few:
 	CMPQ BX, $0x60
 	JNE  halvesnone
+	CMPQ x_cap+48(FP), $0x01
+	JNE  halvesaskingnone
+	CMPQ m+96(FP), $0x02
+	JG   halvesaskingnone
+	CMPQ BX, $0x00000060
+	JNE  halvesaskingnone
 
+	// Tiles of 2 × 3 vectors.
+halvesaskingrows2:
+	CMPQ    m+96(FP), $+2
+	JL      halvesaskingrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS (R8)(CX*1), Z3
+	VMOVUPS 64(R8)(CX*1), Z4
+	VMOVUPS 128(R8)(CX*1), Z5
+
+halvesaskingrows2block:
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   halvesaskingrows2blockpassed
+	MOVQ  DI, c_base+0(FP)
+	ADDQ  BX, DI
+
+halvesaskingrows2blockpassed:
+	PREFETCHT0   (DI)
+	PREFETCHT0   64(DI)
+	PREFETCHT0   128(DI)
+	PREFETCHT0   192(DI)
+	PREFETCHT0   256(DI)
+	PREFETCHT0   320(DI)
+	PREFETCHT0   384(DI)
+	PREFETCHT0   448(DI)
+	PREFETCHT0   512(DI)
+	PREFETCHT0   576(DI)
+	PREFETCHT0   640(DI)
+	PREFETCHT0   704(DI)
+	PREFETCHT0   768(DI)
+	PREFETCHT0   832(DI)
+	PREFETCHT0   896(DI)
+	PREFETCHT0   960(DI)
+	PREFETCHT0   1024(DI)
+	PREFETCHT0   1088(DI)
+	PREFETCHT0   1152(DI)
+	PREFETCHT0   1216(DI)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VPMOVSXBW    (DI), Z12
+	VPMOVSXBW    32(DI), Z13
+	VPMOVSXBW    64(DI), Z14
+	VPBROADCASTD 44(R9), Z6
+	VPMADDWD     Z12, Z6, Z6
+	VPSLLD       $0x05, Z6, Z6
+	VPBROADCASTD 44(R9), Z7
+	VPMADDWD     Z13, Z7, Z7
+	VPSLLD       $0x05, Z7, Z7
+	VPBROADCASTD 44(R9), Z8
+	VPMADDWD     Z14, Z8, Z8
+	VPSLLD       $0x05, Z8, Z8
+	VPBROADCASTD 44(R9)(DX*1), Z9
+	VPMADDWD     Z12, Z9, Z9
+	VPSLLD       $0x05, Z9, Z9
+	VPBROADCASTD 44(R9)(DX*1), Z10
+	VPMADDWD     Z13, Z10, Z10
+	VPSLLD       $0x05, Z10, Z10
+	VPBROADCASTD 44(R9)(DX*1), Z11
+	VPMADDWD     Z14, Z11, Z11
+	VPSLLD       $0x05, Z11, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z15
+	VMOVDQU32    const30303030AVX512<>+0(SB), Z16
+	VPANDD       (R8), Z15, Z17
+	VPSLLD       $0x04, 768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPANDD       64(R8), Z15, Z18
+	VPSLLD       $0x04, 832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPANDD       128(R8), Z15, Z19
+	VPSLLD       $0x04, 896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPANDD       192(R8), Z15, Z20
+	VPSLLD       $0x02, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPANDD       256(R8), Z15, Z21
+	VPSLLD       $0x02, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPANDD       320(R8), Z15, Z22
+	VPSLLD       $0x02, 896(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD (R9), Z23
+	VPBROADCASTD 4(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD (R9)(DX*1), Z23
+	VPBROADCASTD 4(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	VPSRLD       $0x04, (R8), Z17
+	VPANDD       Z15, Z17, Z17
+	VMOVDQU32    768(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPSRLD       $0x04, 64(R8), Z18
+	VPANDD       Z15, Z18, Z18
+	VMOVDQU32    832(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPSRLD       $0x04, 128(R8), Z19
+	VPANDD       Z15, Z19, Z19
+	VMOVDQU32    896(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPSRLD       $0x04, 192(R8), Z20
+	VPANDD       Z15, Z20, Z20
+	VPSRLD       $0x02, 768(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPSRLD       $0x04, 256(R8), Z21
+	VPANDD       Z15, Z21, Z21
+	VPSRLD       $0x02, 832(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPSRLD       $0x04, 320(R8), Z22
+	VPANDD       Z15, Z22, Z22
+	VPSRLD       $0x02, 896(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD 16(R9), Z23
+	VPBROADCASTD 20(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD 16(R9)(DX*1), Z23
+	VPBROADCASTD 20(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	VPANDD       384(R8), Z15, Z17
+	VPSLLD       $0x04, 960(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPANDD       448(R8), Z15, Z18
+	VPSLLD       $0x04, 1024(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPANDD       512(R8), Z15, Z19
+	VPSLLD       $0x04, 1088(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPANDD       576(R8), Z15, Z20
+	VPSLLD       $0x02, 960(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPANDD       640(R8), Z15, Z21
+	VPSLLD       $0x02, 1024(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPANDD       704(R8), Z15, Z22
+	VPSLLD       $0x02, 1088(R8), Z23
+	VPTERNLOGD   $0xf8, Z16, Z23, Z22
+	VPBROADCASTD 8(R9), Z23
+	VPBROADCASTD 12(R9), Z24
+	VPMADDUBSW   Z23, Z17, Z25
+	VPMADDUBSW   Z24, Z20, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z12, Z25, Z6
+	VPMADDUBSW   Z23, Z18, Z25
+	VPMADDUBSW   Z24, Z21, Z26
+	VPADDW       Z26, Z25, Z25
+	VPDPWSSD     Z13, Z25, Z7
+	VPMADDUBSW   Z23, Z19, Z23
+	VPMADDUBSW   Z24, Z22, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z14, Z23, Z8
+	VPBROADCASTD 8(R9)(DX*1), Z23
+	VPBROADCASTD 12(R9)(DX*1), Z24
+	VPMADDUBSW   Z23, Z17, Z17
+	VPMADDUBSW   Z24, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z23, Z18, Z17
+	VPMADDUBSW   Z24, Z21, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z13, Z17, Z10
+	VPMADDUBSW   Z23, Z19, Z17
+	VPMADDUBSW   Z24, Z22, Z18
+	VPADDW       Z18, Z17, Z17
+	VPDPWSSD     Z14, Z17, Z11
+	VPSRLD       $0x04, 384(R8), Z17
+	VPANDD       Z15, Z17, Z17
+	VMOVDQU32    960(R8), Z18
+	VPTERNLOGD   $0xf8, Z16, Z18, Z17
+	VPSRLD       $0x04, 448(R8), Z18
+	VPANDD       Z15, Z18, Z18
+	VMOVDQU32    1024(R8), Z19
+	VPTERNLOGD   $0xf8, Z16, Z19, Z18
+	VPSRLD       $0x04, 512(R8), Z19
+	VPANDD       Z15, Z19, Z19
+	VMOVDQU32    1088(R8), Z20
+	VPTERNLOGD   $0xf8, Z16, Z20, Z19
+	VPSRLD       $0x04, 576(R8), Z20
+	VPANDD       Z15, Z20, Z20
+	VPSRLD       $0x02, 960(R8), Z21
+	VPTERNLOGD   $0xf8, Z16, Z21, Z20
+	VPSRLD       $0x04, 640(R8), Z21
+	VPANDD       Z15, Z21, Z21
+	VPSRLD       $0x02, 1024(R8), Z22
+	VPTERNLOGD   $0xf8, Z16, Z22, Z21
+	VPSRLD       $0x04, 704(R8), Z22
+	VPANDD       Z15, Z22, Z22
+	VPSRLD       $0x02, 1088(R8), Z15
+	VPTERNLOGD   $0xf8, Z16, Z15, Z22
+	VPBROADCASTD 24(R9), Z15
+	VPBROADCASTD 28(R9), Z16
+	VPMADDUBSW   Z15, Z17, Z23
+	VPMADDUBSW   Z16, Z20, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z12, Z23, Z6
+	VPMADDUBSW   Z15, Z18, Z23
+	VPMADDUBSW   Z16, Z21, Z24
+	VPADDW       Z24, Z23, Z23
+	VPDPWSSD     Z13, Z23, Z7
+	VPMADDUBSW   Z15, Z19, Z15
+	VPMADDUBSW   Z16, Z22, Z16
+	VPADDW       Z16, Z15, Z15
+	VPDPWSSD     Z14, Z15, Z8
+	VPBROADCASTD 24(R9)(DX*1), Z15
+	VPBROADCASTD 28(R9)(DX*1), Z16
+	VPMADDUBSW   Z15, Z17, Z17
+	VPMADDUBSW   Z16, Z20, Z20
+	VPADDW       Z20, Z17, Z17
+	VPDPWSSD     Z12, Z17, Z9
+	VPMADDUBSW   Z15, Z18, Z12
+	VPMADDUBSW   Z16, Z21, Z17
+	VPADDW       Z17, Z12, Z12
+	VPDPWSSD     Z13, Z12, Z10
+	VPMADDUBSW   Z15, Z19, Z12
+	VPMADDUBSW   Z16, Z22, Z13
+	VPADDW       Z13, Z12, Z12
+	VPDPWSSD     Z14, Z12, Z11
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VBROADCASTSS 32(R8), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  Z6, Z16, Z0
+	VMULPS       Z15, Z13, Z6
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VMULPS       Z15, Z14, Z6
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VBROADCASTSS 32(R8)(DX*1), Z6
+	VMULPS       Z6, Z12, Z7
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VMULPS       Z6, Z13, Z7
+	VCVTDQ2PS    Z10, Z10
+	VFMADD231PS  Z10, Z7, Z4
+	VMULPS       Z6, Z14, Z6
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z11, Z6, Z5
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows2block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	VMOVUPS Z3, (SI)(CX*1)
+	VMOVUPS Z4, 64(SI)(CX*1)
+	VMOVUPS Z5, 128(SI)(CX*1)
+	ADDQ    CX, AX
+	ADDQ    CX, AX
+	IMUL3Q  $+2, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+2, m+96(FP)
+	JMP     halvesaskingrows2
+
+halvesaskingrows2done:
+	// Tiles of 1 × 3 vectors.
+halvesaskingrows1:
+	CMPQ    m+96(FP), $+1
+	JL      halvesaskingrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
+	MOVQ    AX, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+
+halvesaskingrows1block:
+	MOVQ  x_len+40(FP), R8
+	TESTQ $0x0000007f, R8
+	JNZ   halvesaskingrows1blockpassed
+	MOVQ  DI, c_base+0(FP)
+	ADDQ  BX, DI
+
+halvesaskingrows1blockpassed:
+	PREFETCHT0   (DI)
+	PREFETCHT0   64(DI)
+	PREFETCHT0   128(DI)
+	PREFETCHT0   192(DI)
+	PREFETCHT0   256(DI)
+	PREFETCHT0   320(DI)
+	PREFETCHT0   384(DI)
+	PREFETCHT0   448(DI)
+	PREFETCHT0   512(DI)
+	PREFETCHT0   576(DI)
+	PREFETCHT0   640(DI)
+	PREFETCHT0   704(DI)
+	PREFETCHT0   768(DI)
+	PREFETCHT0   832(DI)
+	PREFETCHT0   896(DI)
+	PREFETCHT0   960(DI)
+	PREFETCHT0   1024(DI)
+	PREFETCHT0   1088(DI)
+	PREFETCHT0   1152(DI)
+	PREFETCHT0   1216(DI)
+	MOVQ         DI, R8
+	ADDQ         BX, R8
+	MOVQ         SI, R9
+	VPMOVSXBW    (DI), Z6
+	VPMOVSXBW    32(DI), Z7
+	VPMOVSXBW    64(DI), Z8
+	VPBROADCASTD 44(R9), Z3
+	VPMADDWD     Z6, Z3, Z3
+	VPSLLD       $0x05, Z3, Z3
+	VPBROADCASTD 44(R9), Z4
+	VPMADDWD     Z7, Z4, Z4
+	VPSLLD       $0x05, Z4, Z4
+	VPBROADCASTD 44(R9), Z5
+	VPMADDWD     Z8, Z5, Z5
+	VPSLLD       $0x05, Z5, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z9
+	VMOVDQU32    const30303030AVX512<>+0(SB), Z10
+	VPANDD       (R8), Z9, Z11
+	VPSLLD       $0x04, 768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPANDD       64(R8), Z9, Z12
+	VPSLLD       $0x04, 832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPANDD       128(R8), Z9, Z13
+	VPSLLD       $0x04, 896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPANDD       192(R8), Z9, Z14
+	VPSLLD       $0x02, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPANDD       256(R8), Z9, Z15
+	VPSLLD       $0x02, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPANDD       320(R8), Z9, Z16
+	VPSLLD       $0x02, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD (R9), Z17
+	VPBROADCASTD 4(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	VPSRLD       $0x04, (R8), Z11
+	VPANDD       Z9, Z11, Z11
+	VMOVDQU32    768(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPSRLD       $0x04, 64(R8), Z12
+	VPANDD       Z9, Z12, Z12
+	VMOVDQU32    832(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPSRLD       $0x04, 128(R8), Z13
+	VPANDD       Z9, Z13, Z13
+	VMOVDQU32    896(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPSRLD       $0x04, 192(R8), Z14
+	VPANDD       Z9, Z14, Z14
+	VPSRLD       $0x02, 768(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPSRLD       $0x04, 256(R8), Z15
+	VPANDD       Z9, Z15, Z15
+	VPSRLD       $0x02, 832(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPSRLD       $0x04, 320(R8), Z16
+	VPANDD       Z9, Z16, Z16
+	VPSRLD       $0x02, 896(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD 16(R9), Z17
+	VPBROADCASTD 20(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	VPANDD       384(R8), Z9, Z11
+	VPSLLD       $0x04, 960(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPANDD       448(R8), Z9, Z12
+	VPSLLD       $0x04, 1024(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPANDD       512(R8), Z9, Z13
+	VPSLLD       $0x04, 1088(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPANDD       576(R8), Z9, Z14
+	VPSLLD       $0x02, 960(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPANDD       640(R8), Z9, Z15
+	VPSLLD       $0x02, 1024(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPANDD       704(R8), Z9, Z16
+	VPSLLD       $0x02, 1088(R8), Z17
+	VPTERNLOGD   $0xf8, Z10, Z17, Z16
+	VPBROADCASTD 8(R9), Z17
+	VPBROADCASTD 12(R9), Z18
+	VPMADDUBSW   Z17, Z11, Z11
+	VPMADDUBSW   Z18, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z17, Z12, Z11
+	VPMADDUBSW   Z18, Z15, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z7, Z11, Z4
+	VPMADDUBSW   Z17, Z13, Z11
+	VPMADDUBSW   Z18, Z16, Z12
+	VPADDW       Z12, Z11, Z11
+	VPDPWSSD     Z8, Z11, Z5
+	VPSRLD       $0x04, 384(R8), Z11
+	VPANDD       Z9, Z11, Z11
+	VMOVDQU32    960(R8), Z12
+	VPTERNLOGD   $0xf8, Z10, Z12, Z11
+	VPSRLD       $0x04, 448(R8), Z12
+	VPANDD       Z9, Z12, Z12
+	VMOVDQU32    1024(R8), Z13
+	VPTERNLOGD   $0xf8, Z10, Z13, Z12
+	VPSRLD       $0x04, 512(R8), Z13
+	VPANDD       Z9, Z13, Z13
+	VMOVDQU32    1088(R8), Z14
+	VPTERNLOGD   $0xf8, Z10, Z14, Z13
+	VPSRLD       $0x04, 576(R8), Z14
+	VPANDD       Z9, Z14, Z14
+	VPSRLD       $0x02, 960(R8), Z15
+	VPTERNLOGD   $0xf8, Z10, Z15, Z14
+	VPSRLD       $0x04, 640(R8), Z15
+	VPANDD       Z9, Z15, Z15
+	VPSRLD       $0x02, 1024(R8), Z16
+	VPTERNLOGD   $0xf8, Z10, Z16, Z15
+	VPSRLD       $0x04, 704(R8), Z16
+	VPANDD       Z9, Z16, Z16
+	VPSRLD       $0x02, 1088(R8), Z9
+	VPTERNLOGD   $0xf8, Z10, Z9, Z16
+	VPBROADCASTD 24(R9), Z9
+	VPBROADCASTD 28(R9), Z10
+	VPMADDUBSW   Z9, Z11, Z11
+	VPMADDUBSW   Z10, Z14, Z14
+	VPADDW       Z14, Z11, Z11
+	VPDPWSSD     Z6, Z11, Z3
+	VPMADDUBSW   Z9, Z12, Z6
+	VPMADDUBSW   Z10, Z15, Z11
+	VPADDW       Z11, Z6, Z6
+	VPDPWSSD     Z7, Z6, Z4
+	VPMADDUBSW   Z9, Z13, Z6
+	VPMADDUBSW   Z10, Z16, Z7
+	VPADDW       Z7, Z6, Z6
+	VPDPWSSD     Z8, Z6, Z5
+	MOVQ         SI, R8
+	MOVQ         c_base+0(FP), R9
+	VCVTPH2PS    (R9), Z6
+	VCVTPH2PS    32(R9), Z7
+	VCVTPH2PS    64(R9), Z8
+	VBROADCASTSS 32(R8), Z9
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VMULPS       Z9, Z7, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMULPS       Z9, Z8, Z3
+	VCVTDQ2PS    Z5, Z5
+	VFMADD231PS  Z5, Z3, Z2
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          halvesaskingrows1block
+
+	// Go on to the next rows.
+	MOVQ    AX, SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    CX, AX
+	IMUL3Q  $+1, DX, SI
+	ADDQ    SI, x_base+32(FP)
+	SUBQ    $+1, m+96(FP)
+	JMP     halvesaskingrows1
+
+halvesaskingrows1done:
+	VZEROUPPER
+	RET
+
+halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
 	CMPQ m+96(FP), $+4
@@ -27780,6 +31118,8 @@ halvesrows2:
 	JL      halvesrows2done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -27791,33 +31131,21 @@ halvesrows2:
 	VMOVUPS 128(R8)(CX*1), Z5
 
 halvesrows2block:
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   halvesrows2blockpassed
-	MOVQ  DI, c_base+0(FP)
-	ADDQ  BX, DI
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        halvesrows2blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
 
 halvesrows2blockpassed:
-	PREFETCHT0   (DI)
-	PREFETCHT0   64(DI)
-	PREFETCHT0   128(DI)
-	PREFETCHT0   192(DI)
-	PREFETCHT0   256(DI)
-	PREFETCHT0   320(DI)
-	PREFETCHT0   384(DI)
-	PREFETCHT0   448(DI)
-	PREFETCHT0   512(DI)
-	PREFETCHT0   576(DI)
-	PREFETCHT0   640(DI)
-	PREFETCHT0   704(DI)
-	PREFETCHT0   768(DI)
-	PREFETCHT0   832(DI)
-	PREFETCHT0   896(DI)
-	PREFETCHT0   960(DI)
-	PREFETCHT0   1024(DI)
-	PREFETCHT0   1088(DI)
-	PREFETCHT0   1152(DI)
-	PREFETCHT0   1216(DI)
 	MOVQ         DI, R8
 	ADDQ         BX, R8
 	MOVQ         SI, R9
@@ -27890,6 +31218,16 @@ halvesrows2blockpassed:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    768(R8), Z18
@@ -27942,6 +31280,16 @@ halvesrows2blockpassed:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x04, 960(R8), Z18
 	VPTERNLOGD   $0xf8, Z16, Z18, Z17
@@ -27988,6 +31336,16 @@ halvesrows2blockpassed:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
 	VMOVDQU32    960(R8), Z18
@@ -28040,6 +31398,26 @@ halvesrows2blockpassed:
 	VPMADDUBSW   Z16, Z22, Z13
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
 	VCVTPH2PS    (R9), Z12
@@ -28092,6 +31470,8 @@ halvesrows1:
 	JL      halvesrows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -28100,33 +31480,21 @@ halvesrows1:
 	VMOVUPS 128(R8), Z2
 
 halvesrows1block:
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   halvesrows1blockpassed
-	MOVQ  DI, c_base+0(FP)
-	ADDQ  BX, DI
+	MOVQ       x_len+40(FP), R8
+	TESTQ      $0x0000007f, R8
+	JNZ        halvesrows1blockpassed
+	MOVQ       DI, c_base+0(FP)
+	ADDQ       BX, DI
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 -4096(R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 -4032(R9)
+	MOVQ       BX, R8
+	ADDQ       R8, R9
+	MOVQ       R9, x_cap+48(FP)
 
 halvesrows1blockpassed:
-	PREFETCHT0   (DI)
-	PREFETCHT0   64(DI)
-	PREFETCHT0   128(DI)
-	PREFETCHT0   192(DI)
-	PREFETCHT0   256(DI)
-	PREFETCHT0   320(DI)
-	PREFETCHT0   384(DI)
-	PREFETCHT0   448(DI)
-	PREFETCHT0   512(DI)
-	PREFETCHT0   576(DI)
-	PREFETCHT0   640(DI)
-	PREFETCHT0   704(DI)
-	PREFETCHT0   768(DI)
-	PREFETCHT0   832(DI)
-	PREFETCHT0   896(DI)
-	PREFETCHT0   960(DI)
-	PREFETCHT0   1024(DI)
-	PREFETCHT0   1088(DI)
-	PREFETCHT0   1152(DI)
-	PREFETCHT0   1216(DI)
 	MOVQ         DI, R8
 	ADDQ         BX, R8
 	MOVQ         SI, R9
@@ -28176,6 +31544,16 @@ halvesrows1blockpassed:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    768(R8), Z12
@@ -28214,6 +31592,16 @@ halvesrows1blockpassed:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z9, Z11
 	VPSLLD       $0x04, 960(R8), Z12
 	VPTERNLOGD   $0xf8, Z10, Z12, Z11
@@ -28246,6 +31634,16 @@ halvesrows1blockpassed:
 	VPMADDUBSW   Z18, Z16, Z12
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT1   (R10)
+	PREFETCHT1   -4096(R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   -4032(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   -3968(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   -3904(R10)
+	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z11
 	VPANDD       Z9, Z11, Z11
 	VMOVDQU32    960(R8), Z12
@@ -28284,6 +31682,26 @@ halvesrows1blockpassed:
 	VPMADDUBSW   Z10, Z16, Z7
 	VPADDW       Z7, Z6, Z6
 	VPDPWSSD     Z8, Z6, Z5
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT1   (R8)
+	PREFETCHT1   -4096(R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   -4032(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   -3968(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   -3904(R8)
+	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
 	VCVTPH2PS    (R9), Z6
@@ -29022,6 +32440,16 @@ GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
 GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x0000001a, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
+
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
 TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
@@ -29625,7 +33053,12 @@ TEXT ·weightGemmInt8TilesS6x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8S6x16AVX512+0(SB)
+	MOVQ $0x00000008, c_len+8(FP)
+	MOVQ $0x0000001a, b_len+72(FP)
+	MOVQ $0x00000002, b_cap+80(FP)
+	MOVQ $0x00000020, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+

@@ -107,11 +107,13 @@ type int8Dot interface {
 // formats.
 const someLanes = 16
 
-// int8Function names the function of several formats, or of one that may ask for weights ahead.
+// int8Function names the function of several formats, or of one that may ask for weights.
 func int8Function(q ukernel.PackedFormat) string {
 	switch {
-	case q.Grouped():
+	case q.Grouped() && q.Offset() == 0:
 		return fmt.Sprint("weightGemmInt8Minima", q.Bits())
+	case q.Grouped():
+		return fmt.Sprint("weightGemmInt8Grouped", q.Bits())
 	case q.Values() != nil:
 		return "weightGemmInt8Values"
 	}
@@ -133,11 +135,11 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	g.jumpInt8(q, name, false)
 }
 
-// mayAsk tells whether one row of a format may ask for its weights ahead.
-func (g *gen) mayAsk(q ukernel.PackedFormat) bool { return g.EVEX() && !q.Grouped() }
+// mayAsk tells whether few rows of a format may ask for weights in another way, see prefetching.
+func (g *gen) mayAsk(q ukernel.PackedFormat) bool { return g.EVEX() && !q.Float32Scales() }
 
-// jumpInt8 goes on in the function of several formats. asks tells whether one row asks for its
-// weights ahead, where the function leaves that to the core, see prefetching.
+// jumpInt8 goes on in the function of several formats. asks tells whether few rows ask for weights
+// in that way.
 func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, asks bool) {
 	t := &int8Gemmer{g: g}
 	t.memory()
@@ -258,8 +260,8 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	}
 	dot.manyRows(t)
 	groups := dot.tiles(t.format)
-	if g.mayAsk(t.format) {
-		t.askingRow(dot, spec.TileShape{Vectors: groups[0][0].Vectors, Rows: 1})
+	if !t.format.Grouped() {
+		t.askingRows(dot, "asking")
 	}
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
@@ -278,18 +280,23 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	t.finish()
 }
 
-// askingRow emits the product of one row with a whole panel that asks for its weights ahead.
-func (t *int8Gemmer) askingRow(dot int8Dot, s spec.TileShape) {
-	other := operand.LabelRef("rowdoesnotask")
-	for _, want := range []struct {
-		x operand.Op
-		n int
-	}{{t.far, 1}, {t.mArg, 1}, {t.lanes2, 2 * spec.PanelLanes}} {
-		t.g.CMPQ(want.x, operand.I32(want.n))
-		t.g.JNE(other)
+// askingRows emits the products of few rows with a whole panel that ask for weights, if the format
+// may.
+func (t *int8Gemmer) askingRows(dot int8Dot, name string) {
+	if !t.g.mayAsk(t.format) {
+		return
 	}
+	other := operand.LabelRef(name + "none")
+	t.g.CMPQ(t.far, operand.Imm(1))
+	t.g.JNE(other)
+	t.g.CMPQ(t.mArg, operand.Imm(fewRows))
+	t.g.JG(other)
+	t.g.CMPQ(t.lanes2, operand.U32(2*spec.PanelLanes))
+	t.g.JNE(other)
 	t.asks = true
-	t.tile(dot, s, "asking")
+	for rows := fewRows; rows > 0; rows-- {
+		t.tile(dot, spec.TileShape{Vectors: manyVectors, Rows: rows}, name)
+	}
 	t.asks = false
 	t.g.Return()
 	t.g.Label(string(other))

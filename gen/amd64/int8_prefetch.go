@@ -17,7 +17,7 @@ func (t *int8Gemmer) ahead() int {
 	if t.g.EVEX() {
 		near = !t.format.Grouped()
 	}
-	if near {
+	if near && t.prefetching() == prefetchesAhead {
 		return 3072
 	}
 	return int8Ahead
@@ -30,30 +30,43 @@ type prefetching int
 
 const (
 	prefetchesAhead prefetching = iota // those at a distance, see ahead
+	prefetchesTwice                    // those at a distance, into L2, and at half of it once more
 	prefetchesBlock                    // a block's, where it begins
 	prefetchesNone
 )
 
-// prefetching returns what the tile does, by measurements of Zen 4. The prefetcher of a core's L2
-// follows a product that reads lines in the order of memory, and one row of a format with one scale
-// a block takes the least time from memory without prefetches of its own. On Granite Rapids it
-// takes more: it asks on CPUs with AMX. The further bits of 6 bits lie behind the others: where a
-// block begins, its lines are asked for in order. Other grouped formats, and more rows, take more
-// time with either than with prefetches ahead.
+// prefetching returns what the tile does, by measurements of Zen 4. While a row or two wait for
+// their weights, buffers are in use, and the core drops prefetches. Those into L2 wait less for
+// each other than those into L1, and what was dropped is asked for once more: so one row comes near
+// the speed of reading. 8-bit weights with one scale a block are many bytes for few instructions:
+// the prefetcher of a core's L2 follows them, and they take the least time without others.
+//
+// On Granite Rapids one row of a format with one scale a block takes more time without prefetches:
+// CPUs with AMX ask, see mayAsk. The other choices are not measured there. They keep prefetches
+// into L1, ahead or, as the further bits of 6 bits lie behind the others, where a block begins.
 func (t *int8Gemmer) prefetching() prefetching {
 	switch {
-	case !t.g.EVEX() || !t.whole():
-	case t.rows == 1 && !t.format.Grouped() && !t.asks:
-		return prefetchesNone
-	case t.rows <= 2 && t.format.Bits() == 6:
+	case !t.g.EVEX() || !t.whole() || t.rows > fewRows:
+	case t.asks && t.format.Bits() == 6:
 		return prefetchesBlock
+	case t.asks:
+	case t.format == ukernel.S8:
+		return prefetchesNone
+	default:
+		return prefetchesTwice
 	}
 	return prefetchesAhead
 }
 
+// fewRows is the most rows that take so little time that the weights come too late.
+const fewRows = 2
+
+// moves tells whether the place to prefetch from moves on with the weights.
+func (t *int8Gemmer) moves() bool { return t.prefetching() <= prefetchesTwice }
+
 // startPrefetching emits the start of a tile.
 func (t *int8Gemmer) startPrefetching() {
-	if t.prefetching() == prefetchesAhead {
+	if t.moves() {
 		far := t.g.GP64()
 		t.g.LEAQ(emit.At(t.block, t.ahead()), far)
 		t.g.MOVQ(far, t.far)
@@ -77,7 +90,7 @@ func (t *int8Gemmer) prefetchBlock() {
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
-	if t.prefetching() != prefetchesAhead {
+	if !t.moves() {
 		return
 	}
 	lanes := t.lanes()
@@ -112,7 +125,7 @@ func (t *int8Gemmer) lanes() int { return len(t.acc[0]) * t.g.Lanes() }
 
 // prefetchMinima prefetches what prefetchRest leaves with minima.
 func (t *int8Gemmer) prefetchMinima() {
-	if t.prefetching() != prefetchesAhead {
+	if !t.moves() {
 		return
 	}
 	lanes := t.lanes()
@@ -124,7 +137,7 @@ func (t *int8Gemmer) prefetchMinima() {
 	far := t.g.GP64()
 	t.g.MOVQ(t.far, far)
 	for line := from; line < to; line += spec.LineBytes {
-		t.g.PREFETCHT0(emit.At(far, line-to))
+		t.ask(emit.At(far, line-to))
 	}
 }
 
@@ -143,7 +156,7 @@ func (t *int8Gemmer) linesOf(iterations int) int {
 
 // prefetchHead prefetches the head of a whole panel.
 func (t *int8Gemmer) prefetchHead() {
-	if t.prefetching() != prefetchesAhead {
+	if !t.moves() {
 		return
 	}
 	bytes, far := t.g.GP64(), t.prefetchLines(t.format.HeadBytes()*spec.PanelLanes)
@@ -156,7 +169,7 @@ func (t *int8Gemmer) prefetchHead() {
 }
 
 func (t *int8Gemmer) prefetchBytes(n int) {
-	if t.prefetching() != prefetchesAhead {
+	if !t.moves() {
 		return
 	}
 	t.prefetchLines(n)
@@ -168,7 +181,17 @@ func (t *int8Gemmer) prefetchLines(n int) (far reg.GPVirtual) {
 	far = t.g.GP64()
 	t.g.MOVQ(t.far, far)
 	for line := 0; line < n; line += spec.LineBytes {
-		t.g.PREFETCHT0(emit.At(far, line))
+		t.ask(emit.At(far, line))
 	}
 	return far
+}
+
+// ask prefetches a line.
+func (t *int8Gemmer) ask(line operand.Mem) {
+	if t.prefetching() == prefetchesAhead {
+		t.g.PREFETCHT0(line)
+		return
+	}
+	t.g.PREFETCHT1(line)
+	t.g.PREFETCHT1(line.Offset(-int8Ahead / 2))
 }
