@@ -90,7 +90,7 @@ var numbersOf = func() (all [ukernel.PackedFormats]*[256]uint8) {
 		if values := ukernel.PackedFormat(f).Values(); values != nil {
 			all[f] = new([256]uint8)
 			for i, v := range slices.Backward(values[:]) {
-				all[f][v] = uint8(i)
+				all[f][int(v)] = uint8(i)
 			}
 		}
 	}
