@@ -506,6 +506,11 @@ func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc 
 //go:noescape
 func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
+// skinnyGroupPairsAVX2 is SkinnyKernels.GroupPairs, see package ukernel.
+//
+//go:noescape
+func skinnyGroupPairsAVX2(pairs []int32, lpg int, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
 // skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape

@@ -42120,43 +42120,43 @@ largest:
 	VANDPS       Y0, Y3, Y3
 	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (DI)
-	MOVQ         AX, R11
-	MOVQ         BX, R12
-	MOVQ         DX, R13
-	MOVQ         R8, R14
-	SUBQ         $0x02, R13
+	MOVQ         R8, R11
+	MOVQ         AX, R12
+	MOVQ         BX, R13
+	MOVQ         DX, R14
+	SUBQ         $0x02, R14
 	JL           single
 
 pair:
-	VBROADCASTSS (R12), Y2
-	VMULPS       (R11), Y2, Y2
+	VBROADCASTSS (R13), Y2
+	VMULPS       (R12), Y2, Y2
 	VADDPS       Y1, Y2, Y2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
-	VBROADCASTSS (R12), Y3
-	VMULPS       (R11), Y3, Y3
+	ADDQ         CX, R12
+	ADDQ         SI, R13
+	VBROADCASTSS (R13), Y3
+	VMULPS       (R12), Y3, Y3
 	VADDPS       Y1, Y3, Y3
-	ADDQ         CX, R11
-	ADDQ         SI, R12
+	ADDQ         CX, R12
+	ADDQ         SI, R13
 	VPSLLD       $0x10, Y3, Y3
 	VPBLENDW     $0xaa, Y3, Y2, Y2
 	VANDPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R14)
-	ADDQ         R9, R14
-	SUBQ         $0x02, R13
+	VMOVUPS      Y2, (R11)
+	ADDQ         R9, R11
+	SUBQ         $0x02, R14
 	JGE          pair
 
 single:
-	ADDQ         $0x02, R13
+	ADDQ         $0x02, R14
 	JZ           end
-	VBROADCASTSS (R12), Y2
-	VMULPS       (R11), Y2, Y2
+	VBROADCASTSS (R13), Y2
+	VMULPS       (R12), Y2, Y2
 	VADDPS       Y1, Y2, Y2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
+	ADDQ         CX, R12
+	ADDQ         SI, R13
 	VANDPS       const0000ffffAVX2<>+0(SB), Y2, Y2
 	VANDPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R14)
+	VMOVUPS      Y2, (R11)
 
 end:
 	ADDQ $0x00000020, R8
@@ -42166,6 +42166,116 @@ end:
 	JNZ  lanes
 	VZEROUPPER
 	RET
+
+// func skinnyGroupPairsAVX2(pairs []int32, lpg int, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·skinnyGroupPairsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+32(FP), AX
+	MOVQ    ld+56(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+64(FP), DX
+	MOVQ    scales_base+72(FP), BX
+	MOVQ    lsc+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+112(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    lpg+24(FP), R9
+	SHLQ    $0x02, R9
+	LEAQ    (R9)(R9*2), R10
+	VMOVUPS quartersAVX2<>+0(SB), Y0
+
+groups:
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y2
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	MOVQ    DX, R12
+
+largest:
+	VMOVQ          (R11), X3
+	VBROADCASTF128 (R10), Y4
+	VPERMPS        Y3, Y0, Y3
+	VMULPS         Y4, Y3, Y3
+	VANDPS         Y2, Y3, Y3
+	VPMAXUD        Y3, Y1, Y1
+	ADDQ           CX, R10
+	ADDQ           SI, R11
+	DECQ           R12
+	JNZ            largest
+	MOVQ           bits+104(FP), R10
+	VMOVD          R10, X2
+	VPBROADCASTD   X2, Y2
+	VPSLLD         $0x17, Y2, Y2
+	VANDPS         const7f800000AVX2<>+0(SB), Y1, Y8
+	VPSUBD         Y2, Y8, Y8
+	VPADDD         const0bc00000AVX2<>+0(SB), Y8, Y2
+	VPCMPGTD       const717fffffAVX2<>+0(SB), Y1, Y4
+	VPCMPGTD       const0d7fffffAVX2<>+0(SB), Y1, Y1
+	VANDNPS        Y1, Y4, Y1
+	VANDPS         const7fc00000AVX2<>+0(SB), Y4, Y4
+	VANDPS         Y1, Y8, Y8
+	VORPS          Y4, Y8, Y8
+	VMOVUPS        Y8, (DI)
+	MOVQ           R8, R10
+	MOVQ           AX, R11
+	MOVQ           BX, R12
+	MOVQ           DX, R13
+	SUBQ           $0x02, R13
+	JL             single
+
+pair:
+	VMOVQ          (R12), X5
+	VBROADCASTF128 (R11), Y4
+	VPERMPS        Y5, Y0, Y5
+	VMULPS         Y4, Y5, Y5
+	VADDPS         Y2, Y5, Y5
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	VMOVQ          (R12), X6
+	VBROADCASTF128 (R11), Y4
+	VPERMPS        Y6, Y0, Y6
+	VMULPS         Y4, Y6, Y6
+	VADDPS         Y2, Y6, Y6
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	VPSLLD         $0x10, Y6, Y6
+	VPBLENDW       $0xaa, Y6, Y5, Y5
+	VANDPS         Y1, Y5, Y5
+	VMOVUPS        X5, (R10)
+	VEXTRACTF128   $0x01, Y5, X3
+	VMOVUPS        X3, (R10)(R9*1)
+	ADDQ           $0x10, R10
+	SUBQ           $0x02, R13
+	JGE            pair
+
+single:
+	ADDQ           $0x02, R13
+	JZ             end
+	VMOVQ          (R12), X7
+	VBROADCASTF128 (R11), Y4
+	VPERMPS        Y7, Y0, Y7
+	VMULPS         Y4, Y7, Y7
+	VADDPS         Y2, Y7, Y7
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	VANDPS         const0000ffffAVX2<>+0(SB), Y7, Y7
+	VANDPS         Y1, Y7, Y7
+	VMOVUPS        X7, (R10)
+	VEXTRACTF128   $0x01, Y7, X1
+	VMOVUPS        X1, (R10)(R9*1)
+
+end:
+	ADDQ $0x00000008, BX
+	ADDQ $0x00000020, DI
+	LEAQ (R8)(R9*2), R8
+	SUBQ $0x08, unit_len+120(FP)
+	JNZ  groups
+	VZEROUPPER
+	RET
+
+DATA quartersAVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00"
+GLOBL quartersAVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+

@@ -666,6 +666,11 @@ func scaleRowsAVX512(s []float32, ld int, a []float32, lda int, n int, scales []
 //go:noescape
 func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
+// skinnyGroupPairsAVX512 is SkinnyKernels.GroupPairs, see package ukernel.
+//
+//go:noescape
+func skinnyGroupPairsAVX512(pairs []int32, lpg int, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
 // skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape

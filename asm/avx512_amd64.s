@@ -72074,43 +72074,43 @@ largest:
 	VANDPS       Z0, Z3, Z3
 	VORPS        Z2, Z3, Z3
 	VMOVUPS      Z3, (DI)
-	MOVQ         AX, R11
-	MOVQ         BX, R12
-	MOVQ         DX, R13
-	MOVQ         R8, R14
-	SUBQ         $0x02, R13
+	MOVQ         R8, R11
+	MOVQ         AX, R12
+	MOVQ         BX, R13
+	MOVQ         DX, R14
+	SUBQ         $0x02, R14
 	JL           single
 
 pair:
-	VBROADCASTSS    (R12), Z2
-	VMULPS          (R11), Z2, Z2
+	VBROADCASTSS    (R13), Z2
+	VMULPS          (R12), Z2, Z2
 	VADDPS          Z1, Z2, Z2
-	ADDQ            CX, R11
-	ADDQ            SI, R12
-	VBROADCASTSS    (R12), Z3
-	VMULPS          (R11), Z3, Z3
+	ADDQ            CX, R12
+	ADDQ            SI, R13
+	VBROADCASTSS    (R13), Z3
+	VMULPS          (R12), Z3, Z3
 	VADDPS          Z1, Z3, Z3
-	ADDQ            CX, R11
-	ADDQ            SI, R12
+	ADDQ            CX, R12
+	ADDQ            SI, R13
 	VPSLLD          $0x10, Z3, Z3
 	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z3, Z2
 	VANDPS          Z0, Z2, Z2
-	VMOVUPS         Z2, (R14)
-	ADDQ            R9, R14
-	SUBQ            $0x02, R13
+	VMOVUPS         Z2, (R11)
+	ADDQ            R9, R11
+	SUBQ            $0x02, R14
 	JGE             pair
 
 single:
-	ADDQ         $0x02, R13
+	ADDQ         $0x02, R14
 	JZ           end
-	VBROADCASTSS (R12), Z2
-	VMULPS       (R11), Z2, Z2
+	VBROADCASTSS (R13), Z2
+	VMULPS       (R12), Z2, Z2
 	VADDPS       Z1, Z2, Z2
-	ADDQ         CX, R11
-	ADDQ         SI, R12
+	ADDQ         CX, R12
+	ADDQ         SI, R13
 	VANDPS       const0000ffffAVX512<>+0(SB), Z2, Z2
 	VANDPS       Z0, Z2, Z2
-	VMOVUPS      Z2, (R14)
+	VMOVUPS      Z2, (R11)
 
 end:
 	ADDQ $0x00000040, R8
@@ -72123,6 +72123,131 @@ end:
 
 few:
 	JMP ·skinnyPairsAVX2+0(SB)
+
+// func skinnyGroupPairsAVX512(pairs []int32, lpg int, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·skinnyGroupPairsAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	TESTQ   $0x0000000f, unit_len+120(FP)
+	JNZ     few
+	MOVQ    s_base+32(FP), AX
+	MOVQ    ld+56(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+64(FP), DX
+	MOVQ    scales_base+72(FP), BX
+	MOVQ    lsc+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+112(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    lpg+24(FP), R9
+	SHLQ    $0x02, R9
+	LEAQ    (R9)(R9*2), R10
+	VMOVUPS quartersAVX512<>+0(SB), Z0
+
+groups:
+	VXORPS  Z1, Z1, Z1
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z2
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VMOVUPS         (R12), X3
+	VBROADCASTF32X4 (R11), Z4
+	VPERMPS         Z3, Z0, Z3
+	VMULPS          Z4, Z3, Z3
+	VANDPS          Z2, Z3, Z3
+	VPMAXUD         Z3, Z1, Z1
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	DECQ            R13
+	JNZ             largest
+	MOVQ            bits+104(FP), R11
+	VMOVD           R11, X2
+	VPBROADCASTD    X2, Z2
+	VPSLLD          $0x17, Z2, Z2
+	VANDPS          const7f800000AVX512<>+0(SB), Z1, Z4
+	VPSUBD          Z2, Z4, Z4
+	VPADDD          const0bc00000AVX512<>+0(SB), Z4, Z2
+	VPCMPGTD        const717fffffAVX512<>+0(SB), Z1, K1
+	VPMOVM2D        K1, Z3
+	VPCMPGTD        const0d7fffffAVX512<>+0(SB), Z1, K1
+	VPMOVM2D        K1, Z1
+	VANDNPS         Z1, Z3, Z1
+	VANDPS          const7fc00000AVX512<>+0(SB), Z3, Z3
+	VANDPS          Z1, Z4, Z4
+	VORPS           Z3, Z4, Z4
+	VMOVUPS         Z4, (DI)
+	MOVQ            R8, R11
+	MOVQ            AX, R12
+	MOVQ            BX, R13
+	MOVQ            DX, R14
+	SUBQ            $0x02, R14
+	JL              single
+
+pair:
+	VMOVUPS         (R13), X3
+	VBROADCASTF32X4 (R12), Z4
+	VPERMPS         Z3, Z0, Z3
+	VMULPS          Z4, Z3, Z3
+	VADDPS          Z2, Z3, Z3
+	ADDQ            CX, R12
+	ADDQ            SI, R13
+	VMOVUPS         (R13), X4
+	VBROADCASTF32X4 (R12), Z5
+	VPERMPS         Z4, Z0, Z4
+	VMULPS          Z5, Z4, Z4
+	VADDPS          Z2, Z4, Z4
+	ADDQ            CX, R12
+	ADDQ            SI, R13
+	VPSLLD          $0x10, Z4, Z4
+	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z4, Z3
+	VANDPS          Z1, Z3, Z3
+	VMOVUPS         X3, (R11)
+	VEXTRACTF32X4   $0x01, Z3, X4
+	VMOVUPS         X4, (R11)(R9*1)
+	VEXTRACTF32X4   $0x02, Z3, X4
+	VMOVUPS         X4, (R11)(R9*2)
+	VEXTRACTF32X4   $0x03, Z3, X3
+	VMOVUPS         X3, (R11)(R10*1)
+	ADDQ            $0x10, R11
+	SUBQ            $0x02, R14
+	JGE             pair
+
+single:
+	ADDQ            $0x02, R14
+	JZ              end
+	VMOVUPS         (R13), X3
+	VBROADCASTF32X4 (R12), Z4
+	VPERMPS         Z3, Z0, Z3
+	VMULPS          Z4, Z3, Z3
+	VADDPS          Z2, Z3, Z3
+	ADDQ            CX, R12
+	ADDQ            SI, R13
+	VANDPS          const0000ffffAVX512<>+0(SB), Z3, Z3
+	VANDPS          Z1, Z3, Z3
+	VMOVUPS         X3, (R11)
+	VEXTRACTF32X4   $0x01, Z3, X1
+	VMOVUPS         X1, (R11)(R9*1)
+	VEXTRACTF32X4   $0x02, Z3, X1
+	VMOVUPS         X1, (R11)(R9*2)
+	VEXTRACTF32X4   $0x03, Z3, X1
+	VMOVUPS         X1, (R11)(R10*1)
+
+end:
+	ADDQ $0x00000010, BX
+	ADDQ $0x00000040, DI
+	LEAQ (R8)(R9*4), R8
+	SUBQ $0x10, unit_len+120(FP)
+	JNZ  groups
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyGroupPairsAVX2+0(SB)
+
+DATA quartersAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x03\x00\x00\x00\x03\x00\x00\x00\x03\x00\x00\x00"
+GLOBL quartersAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+

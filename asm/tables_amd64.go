@@ -168,6 +168,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		HalvesE4M3: skinnyHalvesE4M3AVX2,
 		HalvesE5M2: skinnyHalvesE5M2AVX2,
 		Pairs:      skinnyPairsAVX2,
+		GroupPairs: skinnyGroupPairsAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
 		Unpack: skinnyUnpackAVX2,
@@ -190,6 +191,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		Softmax:    skinnySoftmaxAVX512,
 		Unpack:     skinnyUnpackAVX512,
 		Pairs:      skinnyPairsAVX512,
+		GroupPairs: skinnyGroupPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,

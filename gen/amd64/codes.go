@@ -33,6 +33,7 @@ func (g *gen) Codes() {
 		g.round()
 	}
 	g.integerPairs()
+	g.groupPairs()
 	g.keyCodes(spec.QKCodes)
 	g.keyCodes(spec.QKCodes4)
 	values(spec.PVCodes)

@@ -15,6 +15,8 @@ type rounder struct {
 	g                           *gen
 	s, ld, n, scales, lsc, unit reg.GPVirtual
 
+	groups reg.VecVirtual // of GroupPairs, the group of each lane; else nil
+
 	magic, keep, other reg.VecVirtual // 1.5·2^23 units, where numbers stay, and what stands elsewhere
 }
 
@@ -86,9 +88,21 @@ func (r *rounder) start() (row, scale, left reg.GPVirtual) {
 }
 
 func (r *rounder) product(row, scale reg.GPVirtual) reg.VecVirtual {
-	x := r.g.Vec()
-	r.g.VBROADCASTSS(emit.At(scale, 0), x)
-	r.g.VMULPS(emit.At(row, 0), x, x)
+	g, x := r.g, r.g.Vec()
+	if r.groups == nil {
+		g.VBROADCASTSS(emit.At(scale, 0), x)
+		g.VMULPS(emit.At(row, 0), x, x)
+		return x
+	}
+	if g.EVEX() {
+		emit.LoadFirst(g.Context, emit.At(scale, 0), x, x.AsX())
+	} else {
+		g.VMOVQ(emit.At(scale, 0), x.AsX())
+	}
+	numbers := g.Vec()
+	g.RepeatQuarter(g.Context, emit.At(row, 0), numbers)
+	g.VPERMPS(x, r.groups, x)
+	g.VMULPS(numbers, x, x)
 	return x
 }
 
@@ -130,37 +144,77 @@ func (g *gen) integerPairs() {
 	r, pairs, ldp := g.newRounder(), g.Slice("pairs"), g.SliceLen("unit")
 	g.SHLQ(operand.Imm(2), ldp)
 	r.eachVector(pairs, func() {
-		row, scale, left := r.start()
 		to := g.GP64()
 		g.MOVQ(pairs, to)
-		sum := func() reg.VecVirtual {
-			x := r.product(row, scale)
-			g.VADDPS(r.magic, x, x)
-			r.next(row, scale)
-			return x
-		}
-		g.SUBQ(operand.Imm(2), left)
-		g.JL(operand.LabelRef("single"))
-		g.Label("pair")
-		low, high := sum(), sum()
-		g.VPSLLD(operand.Imm(16), high, high)
-		g.takeHigh(low, high)
-		g.VANDPS(r.keep, low, low)
-		g.VMOVUPS(low, emit.At(to, 0))
-		g.ADDQ(ldp, to)
-		g.SUBQ(operand.Imm(2), left)
-		g.JGE(operand.LabelRef("pair"))
-		g.Label("single")
-		g.ADDQ(operand.Imm(2), left)
-		g.JZ(operand.LabelRef("end"))
-		last := sum()
-		g.VANDPS(g.Constant(0xffff), last, last)
-		g.VANDPS(r.keep, last, last)
-		g.VMOVUPS(last, emit.At(to, 0))
-		g.Label("end")
+		r.integers(func(x reg.VecVirtual) { g.VMOVUPS(x, emit.At(to, 0)) }, func() { g.ADDQ(ldp, to) })
 	})
 	if g.EVEX() {
 		g.toAVX2(spec.Pairs)
+	}
+}
+
+// integers emits the loop over pairs of rows. store stores a pair, and next goes on to the next one.
+func (r *rounder) integers(store func(x reg.VecVirtual), next func()) {
+	g := r.g
+	row, scale, left := r.start()
+	sum := func() reg.VecVirtual {
+		x := r.product(row, scale)
+		g.VADDPS(r.magic, x, x)
+		r.next(row, scale)
+		return x
+	}
+	g.SUBQ(operand.Imm(2), left)
+	g.JL(operand.LabelRef("single"))
+	g.Label("pair")
+	low, high := sum(), sum()
+	g.VPSLLD(operand.Imm(16), high, high)
+	g.takeHigh(low, high)
+	g.VANDPS(r.keep, low, low)
+	store(low)
+	next()
+	g.SUBQ(operand.Imm(2), left)
+	g.JGE(operand.LabelRef("pair"))
+	g.Label("single")
+	g.ADDQ(operand.Imm(2), left)
+	g.JZ(operand.LabelRef("end"))
+	last := sum()
+	g.VANDPS(g.Constant(0xffff), last, last)
+	g.VANDPS(r.keep, last, last)
+	store(last)
+	g.Label("end")
+}
+
+// groupPairs has a group in each quarter of a vector. So with AVX-512 it takes four groups in the time
+// of one; two are left to AVX2.
+func (g *gen) groupPairs() {
+	g.Kernel(spec.GroupPairs)
+	lanes := g.Memory(g.Param("unit").Len())
+	if g.EVEX() {
+		g.TESTQ(operand.U32(g.Lanes()-1), lanes)
+		g.JNZ(operand.LabelRef("few"))
+	}
+	r, pairs, lpg, lpg3 := g.newRounder(), g.Slice("pairs"), g.Stride("lpg"), g.GP64()
+	g.LEAQ(emit.Indexed(lpg, lpg, 2), lpg3)
+	r.groups = g.Vec()
+	g.VMOVUPS(g.Repeated("quarters", 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3), r.groups)
+	groups := g.Lanes() / codeLanes
+	g.Label("groups")
+	r.findUnit()
+	to := g.GP64()
+	g.MOVQ(pairs, to)
+	r.integers(func(x reg.VecVirtual) {
+		for i := range groups {
+			g.VMOVUPS(g.Quarter(g.Context, x, i), emit.OfFour(to, lpg, lpg3, i))
+		}
+	}, func() { g.ADDQ(operand.Imm(4*codeLanes), to) })
+	g.Advance(4*groups, r.scales)
+	g.Advance(g.VecBytes(), r.unit)
+	g.LEAQ(emit.Indexed(pairs, lpg, uint8(groups)), pairs)
+	g.SUBQ(operand.Imm(uint64(g.Lanes())), lanes)
+	g.JNZ(operand.LabelRef("groups"))
+	g.Return()
+	if g.EVEX() {
+		g.toAVX2(spec.GroupPairs)
 	}
 }
 

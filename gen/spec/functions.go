@@ -26,6 +26,7 @@ var (
 	QKCodes          = kernel(SkinnyTable, "QKCodes")
 	QKCodes4         = kernel(SkinnyTable, "QKCodes4")
 	Pairs            = kernel(SkinnyTable, "Pairs")
+	GroupPairs       = kernel(SkinnyTable, "GroupPairs")
 	PVCodes          = kernel(SkinnyTable, "PVCodes")
 	PVCodes4         = kernel(SkinnyTable, "PVCodes4")
 	HalvesE4M3       = kernel(SkinnyTable, "HalvesE4M3")

@@ -287,7 +287,7 @@ func packCodes(t *tile) {
 	}
 	for x := 0; x < len(q) && !single; x += 8 * w {
 		for _, c := range order {
-			a, b := q[x+c[0]*w:][:w], q[x+c[1]*w:][:w]
+			a, b := q[x+c[0]*w:][:t.N], q[x+c[1]*w:][:t.N]
 			for i := range a {
 				a[i], b[i] = b[i], a[i]
 			}
@@ -347,16 +347,29 @@ func skinnyIntegersValues(t *tile) {
 		lpg := ints.CeilDiv(n, 2) * lanes
 		for at, columns := 0, 0; at < dv; at += columns {
 			columns = min(dv-at, len(s.units)/lanes*group)
-			for g := range columns / group {
-				scales, lsc := t.valueScales(part, at/group+g)
-				kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units[g*lanes:][:lanes])
-			}
+			ldp := t.pairsOfWeights(part, at/group, columns/group, lpg)
 			from := at >> shiftOf(as4)
-			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[from:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(from, len(next)):]})
+			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[from:], Ldv: stride, Pairs: s.pairs, Ldp: ldp, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(from, len(next)):]})
 		}
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {
 		copy(o[lane*ldo:][:ldo], to[lane*dv:])
 	}
 	t.mergeBlock(o)
+}
+
+// pairsOfWeights makes pairs of the weights of a segment of keys with the scales of some groups of
+// columns of the values, lpg apart, and their units. It returns the distance of pairs.
+func (t *tile) pairsOfWeights(part mask.Span, first, groups, lpg int) (ldp int) {
+	s, lanes, kernels, n := t.scratch, t.Lanes, t.job.tier.Skinny(), part.Len()
+	if lo := t.Key(part.Lo); groups%2 == 0 && t.N <= ukernel.GroupLanes && kernels.GroupPairs != nil && t.values().Run(t.Head, lo, n) == n {
+		scales, lsc := t.values().Scales(t.Head, lo, n)
+		kernels.GroupPairs(s.pairs, lpg, t.scoresFrom(part), lanes, n, scales[first:], lsc, contract.WeightBits, s.units[:groups*ukernel.GroupLanes])
+		return ukernel.GroupLanes
+	}
+	for g := range groups {
+		scales, lsc := t.valueScales(part, first+g)
+		kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, s.units[g*lanes:][:lanes])
+	}
+	return lanes
 }

@@ -12,7 +12,7 @@ import (
 // referenceCodes adds the kernels for integers, straight from their definitions.
 func referenceCodes(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	f.QKCodes, f.Pairs, f.PVCodes = keyCodes, integerPairs, valueCodes
-	f.QKCodes4, f.PVCodes4 = keyCodes4, valueCodes4
+	f.QKCodes4, f.GroupPairs, f.PVCodes4 = keyCodes4, groupPairs, valueCodes4
 	return f
 }
 
@@ -126,6 +126,13 @@ func integerPairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, 
 	}
 }
 
+func groupPairs(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	const w = 4
+	for g := range len(unit) / w {
+		integerPairs(pairs[g*lpg:], s, ld, n, scales[g:], lsc, bits, unit[g*w:][:w])
+	}
+}
+
 func valueCodes(a ukernel.PVCodesArgs) {
 	sumsOfCodes(a, func(row []int8, e int) int8 { return row[e] })
 }
@@ -217,6 +224,36 @@ func pairsCases(w int) (list []kernelCase) {
 		list = append(list, pairsCase{c.(roundCase)})
 	}
 	return list
+}
+
+// A groupPairsCase is a call of GroupPairs.
+type groupPairsCase struct {
+	roundCase
+	groups int
+}
+
+func (c groupPairsCase) String() string {
+	return fmt.Sprintf("%d groups, %v", c.groups, c.roundCase)
+}
+
+func groupPairsCases(w int) (list []kernelCase) {
+	for i, c := range roundCases(w) {
+		list = append(list, groupPairsCase{c.(roundCase), 2 + i%4*2})
+	}
+	return list
+}
+
+func (c groupPairsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	const lanes = 4
+	s, _, _ := c.arguments(a, r, lanes)
+	lsc, size := c.groups+c.lsc, (c.n+1)/2*lanes
+	scales := a.Matrix("group scales", c.n, c.groups, lsc, 0)
+	testutil.Dyadics.Fill(r, scales, c.n, c.groups, lsc)
+	lpg := size + c.lsc*lanes
+	pairs, unit := testutil.Slice[int32](a, "pairs", (c.groups-1)*lpg+size), a.Vector("units", c.groups*lanes, testutil.NaN)
+	return func(p *kernelSet) {
+		p.Skinny.GroupPairs(pairs, lpg, s, lanes+c.gap, c.n, scales, lsc, c.bits, unit)
+	}
 }
 
 // A scaleRowsCase is a call of ScaleRows.
@@ -365,6 +402,9 @@ func casesOfValues(w int, columns []int, least int) (list []kernelCase) {
 }
 
 func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	if c.gap > 0 && c.n <= ukernel.GroupLanes {
+		w = ukernel.GroupLanes
+	}
 	ld := c.dv + c.gap
 	v, ldv := codeRows(a, r, "v", c.m, c.dv, c.gap, c.as4, c.extreme)
 	lpg, groups := (c.m+1)/2*w, c.dv/c.group
@@ -630,6 +670,18 @@ var codesMutants = []mutant{
 			for i, x := range pairs[:(n+1)/2*len(unit)] {
 				pairs[i] = x + int32(int16(x))>>15<<16
 			}
+		}
+	}},
+	{"Skinny.GroupPairs", "the scales of the first group are those of all", func(p *kernelSet) {
+		f := p.Skinny.GroupPairs
+		p.Skinny.GroupPairs = func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+			same := append([]float32(nil), scales...)
+			for j := range n {
+				for g := range len(unit) / 4 {
+					same[j*lsc+g] = scales[j*lsc]
+				}
+			}
+			f(pairs, lpg, s, ld, n, same, lsc, bits, unit)
 		}
 	}},
 	{"CodeScores", "one of the keys after the last four is left out", func(p *kernelSet) {

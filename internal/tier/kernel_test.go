@@ -155,6 +155,7 @@ var kernelTests = []struct {
 	{"Skinny.QKCodes", keyCodesCases},
 	{"Skinny.QKCodes4", keyCodes4Cases},
 	{"Skinny.Pairs", pairsCases},
+	{"Skinny.GroupPairs", groupPairsCases},
 	{"Skinny.PVCodes", valueCodesCases},
 	{"Skinny.PVCodes4", valueCodes4Cases},
 	{"Skinny.Softmax", skinnySoftmaxCases},
@@ -278,7 +279,7 @@ func TestAllKernels(t *testing.T) {
 			t.Errorf("no test of %s", name)
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV") || strings.HasPrefix(name, "Skinny.Halves")
-		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
+		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || name == "Skinny.GroupPairs" || strings.HasPrefix(name, "Code")
 		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || strings.HasPrefix(name, "Unit.")
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {

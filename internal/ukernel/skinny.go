@@ -126,6 +126,11 @@ type SkinnyKernels struct {
 	// queries.
 	Pairs func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
+	// GroupPairs is Pairs of the same four lanes with the scales of an even number of groups: group g
+	// has the scale scales[j·lsc+g] of row j, units from unit[4g] on, and pairs from pairs[g·lpg] on,
+	// four side by side. pairs and unit have no more than that.
+	GroupPairs func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
+
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment.
 	// group neighbours of a row share integers and units, a multiple of SkinnyGroup that divides
 	// dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
@@ -264,7 +269,7 @@ type PVCodesArgs struct {
 	V     []int8
 	Ldv   int
 	Pairs []int32 // of SkinnyKernels.Pairs
-	Ldp   int     // from a pair of rows to the next, a multiple of the lanes of the narrowest tile; all up to there may be read
+	Ldp   int     // from a pair of rows to the next, GroupLanes or a multiple of the lanes of the narrowest tile; all up to there may be read
 	Lpg   int     // from the pairs of a group to the next group's
 	Unit  []float32
 	Group int // columns that share pairs
@@ -292,6 +297,7 @@ const (
 	HalvesAhead   = 64 // rows from the current one to the prefetched one, as if distances were equal
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
 
+	GroupLanes    = 4  // of GroupPairs
 	CodesColumns4 = 32 // divides the columns of QKCodes4 and PVCodes4
 
 	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it rounds the sum of all columns

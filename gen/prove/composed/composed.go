@@ -510,9 +510,22 @@ func GemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, 
 	fallback.Weights().Gemm(c, ldc, a, rs, cs, wide, lanes, m, k, load, nil)
 }
 
-// Pairs is Skinny.Pairs. A number and 1.5·2^23 units add up to a float32 whose last bit is worth
-// one unit. So its lower bits are the integer's.
+// Pairs is Skinny.Pairs.
 func Pairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	integerPairs(pairs, len(unit), s, ld, n, scales, lsc, bits, unit)
+}
+
+// GroupPairs is Skinny.GroupPairs.
+func GroupPairs(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+	const w = 4
+	for g := range len(unit) / w {
+		integerPairs(pairs[g*lpg:], w, s, ld, n, scales[g:], lsc, bits, unit[w*g:][:w])
+	}
+}
+
+// integerPairs is Pairs with rows of pairs ldp apart. A number and 1.5·2^23 units add up to a float32
+// whose last bit is worth one unit. So its lower bits are the integer's.
+func integerPairs(pairs []int32, ldp int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	rounded := make([]float32, n*ld)
 	fallback.Lanes().Round(rounded, s, ld, n, scales, lsc, bits, unit)
 	for lane, u := range unit {
@@ -524,7 +537,7 @@ func Pairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits in
 			return int32(math.Float32bits(float32(s[j*ld+lane]*scales[j*lsc])+magic)) & 0xffff
 		}
 		for j := 0; j < n; j += 2 {
-			pairs[j/2*len(unit)+lane] = integer(j) | integer(j+1)<<16
+			pairs[j/2*ldp+lane] = integer(j) | integer(j+1)<<16
 		}
 	}
 }

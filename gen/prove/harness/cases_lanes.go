@@ -162,6 +162,20 @@ func pairs(k *Kernel, quick bool) (list []Case) {
 	return list
 }
 
+func groupPairs(k *Kernel, quick bool) (list []Case) {
+	for i, n := range []int{1, 2, 3, 4, 5, 6, 7, 9} {
+		for _, groups := range []int{2, 4, 6, 8} {
+			if quick && (n != 7 || groups != 4) {
+				continue
+			}
+			ld, lsc, size := 4+i%3*4, groups+i%3, (n+1)/2*4
+			lpg := size + i%2*4
+			list = append(list, Case{"pairs": out((groups-1)*lpg + size), "lpg": lpg, "s": in(span(n, ld, 4)), "ld": ld, "n": n, "scales": in(span(n, lsc, groups)), "lsc": lsc, "bits": 10 + i%2, "unit": out(4 * groups)})
+		}
+	}
+	return list
+}
+
 func scaleRows(k *Kernel, quick bool) []Case {
 	of := func(i, w, n, ld int) Case {
 		lsc, lda := 1+i%3, w+i%2

@@ -63,6 +63,7 @@ var contracts = map[string]contract{
 	"Skinny.Softmax":      {cases: softmax, suppose: scoresBelow},
 	"Skinny.Merge":        {cases: skinnyMerge},
 	"Skinny.Pairs":        {cases: pairs},
+	"Skinny.GroupPairs":   {cases: groupPairs},
 	"Skinny.Unpack":       {cases: skinnyUnpack},
 	"Skinny.HeadValues":   {cases: headValues},
 	"Skinny.Additive":     {cases: additive},
