@@ -130,7 +130,13 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 			if !first.IsConst() {
 				machine.Failf("%v: places that are not known", e.in)
 			}
-			return e.g.Extract(e.g.Concat(v[j], v[j+1], v[j], v[j+1]), int(first.Val&63), 8)
+			word, at := int(first.Val>>5&1), int(first.Val&31)
+			n := min(8, 32-at)
+			low := e.g.Extract(v[j+word], at, n)
+			if n == 8 {
+				return low
+			}
+			return e.g.Concat(low, e.g.Extract(v[j+1-word], 0, 8-n))
 		})
 	case "VPSHUFB":
 		at, v := e.read(args[0], words), e.read(args[1], words)

@@ -53,7 +53,7 @@ var contracts = map[string]contract{
 	"Skinny.QKRowsF8E5M2": {cases: anywhere(skinnyQK(16, restColumns...), "ldk", 1)},
 	"Skinny.PVRowsF8E5M2": {cases: anywhere(narrowPV, "ldv", 1)},
 	"Skinny.QKRowsInt4":   {cases: anywhere(packed(withScales(skinnyQK(16, restColumns...), true), "d", "k", "ldk"), "ldk", 1)},
-	"Skinny.PVRowsInt4":   {cases: anywhere(packed(withScales(narrowPV, false), "dv", "v", "ldv"), "ldv", 1)},
+	"Skinny.PVRowsInt4":   {cases: anywhere(packed(withScales(skinnyPV(32, 2), false), "dv", "v", "ldv"), "ldv", 1)},
 	"Skinny.HalvesE4M3":   {cases: halves},
 	"Skinny.HalvesE5M2":   {cases: halves},
 	"Skinny.QKCodes":      {cases: qkCodes},
