@@ -23963,7 +23963,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x20
+	CMPQ    dv+112(FP), $+32
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -25559,7 +25559,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x40
+	CMPQ    dv+112(FP), $+64
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -27383,7 +27383,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x40
+	CMPQ    dv+112(FP), $+64
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -29312,7 +29312,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x80
+	CMPQ    a_Dv+152(FP), $+128
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -30783,7 +30783,7 @@ TEXT ·skinnyPVRowsAVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x20
+	CMPQ    dv+120(FP), $+32
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -32398,7 +32398,7 @@ TEXT ·skinnyPVRowsF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x40
+	CMPQ    dv+120(FP), $+64
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -34252,7 +34252,7 @@ TEXT ·skinnyPVRowsBF16AVX2(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x40
+	CMPQ    dv+120(FP), $+64
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -36192,7 +36192,7 @@ TEXT ·skinnyPVRowsInt8AVX2(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x80
+	CMPQ    a_Dv+160(FP), $+128
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
@@ -38860,7 +38860,7 @@ TEXT ·skinnyPVRowsInt4AVX2(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $+256
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX

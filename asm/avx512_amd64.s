@@ -10086,8 +10086,6 @@ vectors3rows1:
 	JL      vectors3rows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -10137,24 +10135,9 @@ vectors3rows1word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT1   (R11)
-	PREFETCHT1   -4096(R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   -4032(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   -3968(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
 	JMP          vectors3rows1worddone
 
 vectors3rows1wordeight:
@@ -10195,9 +10178,6 @@ vectors3rows1worddone:
 	VFMADD231PS  Z5, Z3, Z2
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows1store
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   -64(R9)
-	PREFETCHT1   -4160(R9)
 	VCVTPH2PS    96(DI), Z3
 	VCVTPH2PS    128(DI), Z4
 	VCVTPH2PS    160(DI), Z5
@@ -13511,16 +13491,39 @@ askingrows2:
 	VMOVUPS 128(R8)(CX*1), Z5
 
 askingrows2block:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VMOVUPS   valuesE2M1AVX512<>+0(SB), Z13
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    askingrows2wordstartiq4
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JMP    askingrows2wordstartdone
+
+askingrows2wordstartiq4:
+	VPBROADCASTD 40(R9), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R9)(DX*1), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+
+askingrows2wordstartdone:
+	CMPQ    c_len+8(FP), $0x03
+	JNE     askingrows2wordvaluesiq4
+	VMOVUPS valuesE2M1AVX512<>+0(SB), Z13
+	JMP     askingrows2wordvaluesdone
+
+askingrows2wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX512<>+0(SB), Z13
+
+askingrows2wordvaluesdone:
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
 	MOVQ      $0x00000004, R10
 	PCALIGN   $0x40
@@ -13571,48 +13574,66 @@ askingrows2word:
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
+	CMPQ         c_len+8(FP), $0x03
+	JNE          askingrows2storescalesiq4
 	VPMOVZXWD    (DI), Z12
 	VPSLLD       $0x10, Z12, Z12
 	VPMOVZXWD    32(DI), Z13
 	VPSLLD       $0x10, Z13, Z13
 	VPMOVZXWD    64(DI), Z14
 	VPSLLD       $0x10, Z14, Z14
+	JMP          askingrows2storescalesdone
+
+askingrows2storescalesiq4:
+	VCVTPH2PS (DI), Z12
+	VCVTPH2PS 32(DI), Z13
+	VCVTPH2PS 64(DI), Z14
+
+askingrows2storescalesdone:
 	VBROADCASTSS 32(R8), Z15
-	VPBROADCASTD 40(R8), Z16
-	VPSLLD       $0x04, Z16, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z12, Z17
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z0
+	VFMADD231PS  Z6, Z16, Z0
 	VMULPS       Z15, Z13, Z6
 	VCVTDQ2PS    Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VFMADD231PS  Z16, Z6, Z1
-	VMULPS       Z15, Z14, Z6
+	VMULPS       Z15, Z14, Z7
 	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z16, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z2
+	CMPQ         c_len+8(FP), $0x03
+	JNE          askingrows2storewhole0
+	VPBROADCASTD 40(R8), Z8
+	VPSLLD       $0x04, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  Z8, Z16, Z0
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z2
+
+askingrows2storewhole0:
 	VBROADCASTSS 32(R8)(DX*1), Z6
-	VPBROADCASTD 40(R8)(DX*1), Z7
-	VPSLLD       $0x04, Z7, Z7
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z6, Z12, Z8
+	VMULPS       Z6, Z12, Z7
 	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VFMADD231PS  Z7, Z8, Z3
+	VFMADD231PS  Z9, Z7, Z3
 	VMULPS       Z6, Z13, Z8
 	VCVTDQ2PS    Z10, Z10
 	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z4
 	VMULPS       Z6, Z14, Z6
 	VCVTDQ2PS    Z11, Z11
 	VFMADD231PS  Z11, Z6, Z5
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          askingrows2block
+	CMPQ         c_len+8(FP), $0x03
+	JNE          askingrows2storewhole1
+	VPBROADCASTD 40(R8)(DX*1), Z9
+	VPSLLD       $0x04, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VFMADD231PS  Z9, Z7, Z3
+	VFMADD231PS  Z9, Z8, Z4
+	VFMADD231PS  Z9, Z6, Z5
+
+askingrows2storewhole1:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  askingrows2block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
@@ -14877,8 +14898,6 @@ vectors3rows1:
 	JL      vectors3rows1done
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -14942,23 +14961,9 @@ vectors3rows1word:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT1   (R11)
-	PREFETCHT1   -4096(R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   -4032(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   -3968(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
 	CMPQ         c_len+8(FP), $0x03
 	JNE          vectors3rows1storescalesiq4
@@ -22433,7 +22438,7 @@ TEXT ·weightGemmInt8TilesU4x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
-	MOVQ $0x00000004, c_len+8(FP)
+	MOVQ $0x00000005, c_len+8(FP)
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
@@ -23106,7 +23111,7 @@ TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
-	MOVQ $0x00000005, c_len+8(FP)
+	MOVQ $0x00000006, c_len+8(FP)
 	MOVQ $0x00000014, b_len+72(FP)
 	MOVQ $0x00000004, b_cap+80(FP)
 	MOVQ $0x00000040, c_cap+16(FP)
@@ -28971,7 +28976,7 @@ TEXT ·weightGemmInt8TilesU5x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX32MinimaAVX512+0(SB)
 
 few:
-	MOVQ $0x00000006, c_len+8(FP)
+	MOVQ $0x00000007, c_len+8(FP)
 	MOVQ $0x00000016, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
@@ -28997,7 +29002,7 @@ TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
 
 few:
-	MOVQ $0x00000007, c_len+8(FP)
+	MOVQ $0x00000008, c_len+8(FP)
 	MOVQ $0x00000018, b_len+72(FP)
 	MOVQ $0x00000004, b_cap+80(FP)
 	MOVQ $0x00000040, c_cap+16(FP)
@@ -32443,7 +32448,7 @@ GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 // func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x00000009, c_len+8(FP)
 	MOVQ    $0x0000001a, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
@@ -33053,7 +33058,7 @@ TEXT ·weightGemmInt8TilesS6x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
-	MOVQ $0x00000008, c_len+8(FP)
+	MOVQ $0x00000009, c_len+8(FP)
 	MOVQ $0x0000001a, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
@@ -41618,7 +41623,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x20
+	CMPQ    dv+112(FP), $+32
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -42477,7 +42482,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x20
+	CMPQ    dv+112(FP), $+32
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -45166,7 +45171,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x40
+	CMPQ    dv+112(FP), $+64
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -48059,7 +48064,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    dv+112(FP), $0x40
+	CMPQ    dv+112(FP), $+64
 	CMOVQLE BX, CX
 	CMPQ    CX, m+104(FP)
 	CMOVQGT m+104(FP), CX
@@ -50811,7 +50816,7 @@ rows:
 turn:
 	MOVQ    $0x00000010, CX
 	MOVQ    $0x00000040, BX
-	CMPQ    a_Dv+152(FP), $0x80
+	CMPQ    a_Dv+152(FP), $+128
 	CMOVQLE BX, CX
 	CMPQ    CX, a_M+144(FP)
 	CMOVQGT a_M+144(FP), CX
@@ -52666,7 +52671,7 @@ TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x20
+	CMPQ    dv+120(FP), $+32
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -55510,7 +55515,7 @@ TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x40
+	CMPQ    dv+120(FP), $+64
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -58616,7 +58621,7 @@ TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $32-160
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x40
+	CMPQ    dv+120(FP), $+64
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -61534,7 +61539,7 @@ TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x80
+	CMPQ    a_Dv+160(FP), $+128
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
@@ -64495,7 +64500,7 @@ tables:
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    dv+120(FP), $0x10
+	CMPQ    dv+120(FP), $+128
 	CMOVQLE CX, AX
 	CMPQ    AX, off_len+64(FP)
 	CMOVQGT off_len+64(FP), AX
@@ -68588,7 +68593,7 @@ TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
-	CMPQ    a_Dv+160(FP), $0x10
+	CMPQ    a_Dv+160(FP), $+256
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX

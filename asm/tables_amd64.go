@@ -136,6 +136,8 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsBF16: skinnyPVRowsBF16AVX2,
 		QKRowsInt8: skinnyQKRowsInt8AVX2,
 		PVRowsInt8: skinnyPVRowsInt8AVX2,
+		QKRowsInt4: skinnyQKRowsInt4AVX2,
+		PVRowsInt4: skinnyPVRowsInt4AVX2,
 		QKEvenOdd:  skinnyQKEvenOddAVX2,
 		PVEvenOdd:  skinnyPVEvenOddAVX2,
 		Softmax:    skinnySoftmaxAVX2,
@@ -187,6 +189,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsBF16: skinnyPVRowsBF16AVX512,
 		QKRowsInt8: skinnyQKRowsInt8AVX512,
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
+		QKRowsInt4: skinnyQKRowsInt4AVX512,
 		PVEvenOdd:  skinnyPVEvenOddAVX512,
 		Softmax:    skinnySoftmaxAVX512,
 		Unpack:     skinnyUnpackAVX512,
@@ -216,6 +219,15 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKRowsF16:  skinnyQKRowsF16AVX512,
 		QKEvenOdd:  skinnyQKEvenOddAVX512,
 		HalvesE5M2: skinnyHalvesE5M2AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
+		QKRowsF8E4M3: skinnyQKRowsF8E4M3AVX512,
+		QKRowsF8E5M2: skinnyQKRowsF8E5M2AVX512,
+		PVRowsInt4:   skinnyPVRowsInt4AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
+		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
+		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE4M3: skinnyHalvesE4M3AVX512,

@@ -38,8 +38,9 @@ const (
 // prefetching returns what the tile does, by measurements of Zen 4. While a row or two wait for
 // their weights, buffers are in use, and the core drops prefetches. Those into L2 wait less for
 // each other than those into L1, and what was dropped is asked for once more: so one row comes near
-// the speed of reading. 8-bit weights with one scale a block are many bytes for few instructions:
-// the prefetcher of a core's L2 follows them, and they take the least time without others.
+// the speed of reading. From L2 and L3 it takes a tenth more time. The prefetcher of a core's L2
+// follows one row of a format with one scale a block, and two with 8 bits. They gain less from
+// memory, if anything, and lose more from L3: they have no prefetches of their own.
 //
 // On Granite Rapids one row of a format with one scale a block takes more time without prefetches:
 // CPUs with AMX ask, see mayAsk. The other choices are not measured there. They keep prefetches
@@ -50,7 +51,7 @@ func (t *int8Gemmer) prefetching() prefetching {
 	case t.asks && t.format.Bits() == 6:
 		return prefetchesBlock
 	case t.asks:
-	case t.format == ukernel.S8:
+	case t.format == ukernel.S8, t.rows == 1 && !t.format.Grouped():
 		return prefetchesNone
 	default:
 		return prefetchesTwice

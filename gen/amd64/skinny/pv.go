@@ -115,7 +115,7 @@ type pvEmitter struct {
 const lineKeys = 4 * spec.SkinnyKeys
 
 // shortRow is the largest number of columns of rows whose passes take lineKeys.
-func (f *pvEmitter) shortRow() int { return spec.LineBytes * 2 >> f.element.Shift() }
+func (f *pvEmitter) shortRow() int { return 2 * 8 * spec.LineBytes / f.element.Bytes(8) }
 
 // passes emits the loop over passes. All but the first start from o.
 func (f *pvEmitter) passes() {
@@ -124,7 +124,7 @@ func (f *pvEmitter) passes() {
 	keys, ofLines := f.g.GP64(), f.g.GP64()
 	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
 	f.g.MOVQ(operand.U32(lineKeys), ofLines)
-	f.g.CMPQ(f.g.Argument("dv"), operand.Imm(uint64(f.shortRow())))
+	f.g.CMPQ(f.g.Argument("dv"), operand.I32(f.shortRow()))
 	f.g.CMOVQLE(ofLines, keys)
 	f.g.CMPQ(keys, f.left)
 	f.g.CMOVQGT(f.left, keys)
