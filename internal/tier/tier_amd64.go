@@ -2,7 +2,7 @@
 
 package tier
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = 1
 
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so

@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own

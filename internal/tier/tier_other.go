@@ -4,8 +4,8 @@ package tier
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8, which
-// there are none of.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
+// There are none here.
 const NarrowStep = ukernel.SkinnyGroup
 
 // archTiers returns no tier: there is no assembly for this architecture, or the build

@@ -4,7 +4,7 @@ package tier
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of riscv64, best first.
