@@ -1,6 +1,9 @@
 package expr
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Concat puts words side by side, the lowest first.
 func (g *Graph) Concat(parts ...*Node) *Node {
@@ -156,12 +159,17 @@ func extract(g *Graph, x, _ *Node, numbers uint16) *Node {
 		}
 		return g.Sext(g.Extract(y, lo, y.Width-lo), w)
 	case Select:
-		if x.Args[1].IsConst() || x.Args[2].IsConst() || x.Args[1].Op == Concat || x.Args[2].Op == Concat {
+		if ofBytes(x) || x.Args[1].IsConst() || x.Args[2].IsConst() || x.Args[1].Op == Concat || x.Args[2].Op == Concat {
 			return g.Select(x.Args[0], g.Extract(x.Args[1], lo, w), g.Extract(x.Args[2], lo, w))
 		}
 	case And, Or, Xor:
 		if w == 1 || x.Args[0].IsConst() || x.Args[1].IsConst() || x.Args[0].Op == Concat && x.Args[1].Op == Concat {
 			return g.logic(x.Op, g.Extract(x.Args[0], lo, w), g.Extract(x.Args[1], lo, w))
+		}
+		if ofBytes(x.Args[0]) || ofBytes(x.Args[1]) { // a part of a word of values is one of them
+			if y, z := g.Extract(x.Args[0], lo, w), g.Extract(x.Args[1], lo, w); y.Is(0) || z.Is(0) {
+				return g.logic(x.Op, y, z)
+			}
 		}
 	case Not:
 		return g.Not(g.Extract(x.Args[0], lo, w))
@@ -179,6 +187,37 @@ func extract(g *Graph, x, _ *Node, numbers uint16) *Node {
 		}
 	}
 	return g.op(Extract, w, uint64(lo), x)
+}
+
+// lookedUp reports whether x is chosen from constants alone, as a value of a table is.
+func lookedUp(x *Node) bool {
+	if x.Op == Select {
+		return lookedUp(x.Args[1]) && lookedUp(x.Args[2])
+	}
+	return x.IsConst()
+}
+
+// ofBytes reports whether x is chosen from constants, or words joined from parts, of which all bits
+// are 0 but those of the same byte.
+func ofBytes(x *Node) bool {
+	set, ok := setIn(x)
+	return ok && x.Op == Select && set>>(bits.TrailingZeros64(set)&^7) < 256
+}
+
+// setIn returns the bits that are not known to be 0 in what a selection chooses from.
+func setIn(x *Node) (set uint64, ok bool) {
+	switch x.Op {
+	case Const:
+		return x.Val, true
+	case Concat:
+		return mayBeSet(x), true
+	case Select:
+		if set, ok = setIn(x.Args[1]); ok {
+			other, ok := setIn(x.Args[2])
+			return set | other, ok
+		}
+	}
+	return 0, false
 }
 
 // ofHalves reports whether the summands are words of 32 bits that were extended.
@@ -238,7 +277,7 @@ func sext(g *Graph, x, _ *Node, width uint16) *Node {
 		return g.Zext(x, w)
 	case x.Op == Extract && x.Val == 0 && x.Args[0].Width <= w && x.Args[0].lo >= -1<<(x.Width-1) && x.Args[0].hi < 1<<(x.Width-1):
 		return g.Sext(x.Args[0], w)
-	case x.Op == Select && (x.Args[1].IsConst() || x.Args[2].IsConst()):
+	case x.Op == Select && (lookedUp(x) || x.Args[1].IsConst() || x.Args[2].IsConst()):
 		return g.Select(x.Args[0], g.Sext(x.Args[1], w), g.Sext(x.Args[2], w))
 	case x.Op == Sum:
 		if _, _, off, ok := x.exact(); ok {

@@ -129,6 +129,59 @@ func fmaOfWholes(g *Graph, r *rand.Rand, leaves []raw) raw {
 	return raw{g.FFma(x.n, y.n, z.n), bitsOf(fma(float(x.v), float(y.v), float(z.v)))}
 }
 
+// TestTables is TestRules with words of bytes that are looked up in tables of constants, some of
+// which are signed. Tables that differ by an offset give one sum of products, and others do not.
+func TestTables(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 2000 {
+		g := New()
+		leaves := []raw{{g.Sym(32, "a"), pick(r)}, {g.Sym(32, "b"), pick(r)}}
+		word := raw{g.Const(32, 0), 0}
+		for i := range 4 {
+			x := lookedUpByte(g, r, leaves[0], 4*i)
+			word = raw{g.Or(word.n, g.ShlBy(g.Zext(x.n, 32), 8*i)), word.v | x.v<<(8*i)}
+		}
+		checkRules(t, leaves, word)
+		at := r.IntN(25)
+		part := raw{g.Extract(word.n, at, 8), word.v >> at & 255}
+		checkRules(t, leaves, part)
+		wide := raw{g.Sext(part.n, 32), uint64(signed(part.v, 8)) & mask(32)}
+		checkRules(t, leaves, wide)
+		y := whole(g, r, leaves)
+		checkRules(t, leaves, raw{g.Mul(wide.n, y.n), wide.v * y.v & mask(32)})
+		checkRules(t, leaves, raw{g.Mul(wide.n, wide.n), wide.v * wide.v & mask(32)})
+	}
+	g := New()
+	a, x := g.Sym(4, "a"), g.Sym(32, "x")
+	product := func(less, differs uint64) *Node {
+		list := make([]*Node, 16)
+		for i := range list {
+			list[i] = g.Const(32, uint64(7*i)-less)
+		}
+		list[9] = g.Plus(list[9], int64(differs))
+		return g.Add(g.Mul(g.Mux(a, list), x), g.Mul(x, g.Const(32, less)))
+	}
+	if product(0, 0) != product(128, 0) {
+		t.Errorf("%v and %v", product(0, 0), product(128, 0))
+	}
+	if product(0, 0) == product(128, 1) {
+		t.Error("tables that differ by more than an offset")
+	}
+}
+
+// lookedUpByte is a value of a table that 4 bits of a word choose.
+func lookedUpByte(g *Graph, r *rand.Rand, x raw, at int) raw {
+	list, v := make([]*Node, 16), uint64(0)
+	for i := range list {
+		value := r.Uint64N(256)
+		list[i] = g.Const(8, value)
+		if x.v>>at&15 == uint64(i) {
+			v = value
+		}
+	}
+	return raw{g.Mux(g.Extract(x.n, at, 4), list), v}
+}
+
 // shiftedFma is (c+s)·y-c·y of whole numbers, where c+s has the bits of c, plus s.
 func shiftedFma(g *Graph, r *rand.Rand, leaves []raw) raw {
 	c := uint64([]int{0x4b000000, 0x4b400000, 0x4b400001}[r.IntN(3)])

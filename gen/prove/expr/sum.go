@@ -319,8 +319,8 @@ func mul(g *Graph, x, y *Node, _ uint16) *Node {
 		return g.product(x, y)
 	}
 	fx, fy := newForm(x.Width), newForm(x.Width)
-	g.addTo(fx, x, 1)
-	g.addTo(fy, y, 1)
+	g.addFactor(fx, x)
+	g.addFactor(fy, y)
 	out := newForm(x.Width)
 	out.constant = fx.constant * fy.constant
 	for _, a := range fx.terms {
@@ -333,6 +333,33 @@ func mul(g *Graph, x, y *Node, _ uint16) *Node {
 		out.add(b.x, b.times*fx.constant)
 	}
 	return g.sumOf(out)
+}
+
+// addFactor adds x. It takes the least value of a table out of what is looked up in it, so that
+// products do not tell what offset a table has. It does not in words of 16 bits: sums of products
+// with its offset need not be exact there.
+func (g *Graph) addFactor(f *form, x *Node) {
+	if x.Op == Select && x.Width == 32 && lookedUp(x) {
+		least := leastOf(x)
+		x, f.constant = g.lessBy(x, least), uint64(least)&mask(x.Width)
+	}
+	g.addTo(f, x, 1)
+}
+
+// leastOf returns the least constant of a selection of constants.
+func leastOf(x *Node) int64 {
+	if x.Op == Select {
+		return min(leastOf(x.Args[1]), leastOf(x.Args[2]))
+	}
+	return x.Signed()
+}
+
+// lessBy takes c from the constants of a selection.
+func (g *Graph) lessBy(x *Node, c int64) *Node {
+	if x.IsConst() {
+		return g.Const(x.Width, x.Val-uint64(c))
+	}
+	return g.Select(x.Args[0], g.lessBy(x.Args[1], c), g.lessBy(x.Args[2], c))
 }
 
 // factored takes out a factor that products of a form have in common. It returns nil if there is
