@@ -47375,6 +47375,7 @@ squaresall:
 	VDIVSS       X0, X1, X1
 	VBROADCASTSS X1, Y0
 	VMOVUPS      const7fc00000AVX2<>+0(SB), Y1
+	VMOVUPS      const80000000AVX2<>+0(SB), Y2
 	MOVQ         BX, DI
 	XORQ         R8, R8
 	SUBQ         $0x00000008, DI
@@ -47382,33 +47383,33 @@ squaresall:
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS   (AX)(R8*4), Y2
-	VMOVUPS   (DX)(R8*4), Y3
-	VMULPS    Y0, Y2, Y2
-	VMULPS    Y3, Y2, Y2
-	VCMPPS    $0x03, Y2, Y2, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, (CX)(R8*4)
-	ADDQ      $0x00000008, R8
-	SUBQ      $0x00000008, DI
-	JGE       vector
+	VMOVUPS     (AX)(R8*4), Y3
+	VMOVUPS     (DX)(R8*4), Y4
+	VFMADD213PS Y2, Y0, Y3
+	VFMADD213PS Y2, Y4, Y3
+	VCMPPS      $0x03, Y3, Y3, Y4
+	VBLENDVPS   Y4, Y1, Y3, Y3
+	VMOVUPS     Y3, (CX)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, DI
+	JGE         vector
 
 	// Less than a vector is left.
 last:
-	ADDQ       $0x00000008, DI
-	JZ         end
-	LEAQ       masksAVX2<>+0(SB), R9
-	MOVQ       $0x00000040, R10
-	SUBQ       DI, R10
-	LEAQ       (R9)(R10*4), R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (AX)(R8*4), Y2, Y3
-	VMASKMOVPS (DX)(R8*4), Y2, Y4
-	VMULPS     Y0, Y3, Y3
-	VMULPS     Y4, Y3, Y3
-	VCMPPS     $0x03, Y3, Y3, Y0
-	VBLENDVPS  Y0, Y1, Y3, Y3
-	VMASKMOVPS Y3, Y2, (CX)(R8*4)
+	ADDQ        $0x00000008, DI
+	JZ          end
+	LEAQ        masksAVX2<>+0(SB), R9
+	MOVQ        $0x00000040, R10
+	SUBQ        DI, R10
+	LEAQ        (R9)(R10*4), R9
+	VMOVUPS     (R9), Y3
+	VMASKMOVPS  (AX)(R8*4), Y3, Y4
+	VMASKMOVPS  (DX)(R8*4), Y3, Y5
+	VFMADD213PS Y2, Y0, Y4
+	VFMADD213PS Y2, Y5, Y4
+	VCMPPS      $0x03, Y4, Y4, Y0
+	VBLENDVPS   Y0, Y1, Y4, Y4
+	VMASKMOVPS  Y4, Y3, (CX)(R8*4)
 
 end:
 	MOVQ lds+56(FP), DI
@@ -47761,6 +47762,7 @@ squaresall:
 	VDIVSS       X2, X3, X3
 	VBROADCASTSS X3, Y2
 	VMOVUPS      const7fc00000AVX2<>+0(SB), Y3
+	VMOVUPS      const80000000AVX2<>+0(SB), Y4
 	MOVQ         BX, R8
 	XORQ         R9, R9
 	SUBQ         $0x00000008, R8
@@ -47768,16 +47770,16 @@ squaresall:
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS     (AX)(R9*4), Y4
-	VMOVUPS     (DX)(R9*4), Y5
-	VMOVUPS     (SI)(R9*4), Y6
-	VSUBPS      Y0, Y4, Y4
-	VSUBPS      Y1, Y4, Y4
-	VMULPS      Y2, Y4, Y4
-	VFMADD213PS Y6, Y5, Y4
-	VCMPPS      $0x03, Y4, Y4, Y5
-	VBLENDVPS   Y5, Y3, Y4, Y4
-	VMOVUPS     Y4, (CX)(R9*4)
+	VMOVUPS     (AX)(R9*4), Y5
+	VMOVUPS     (DX)(R9*4), Y6
+	VMOVUPS     (SI)(R9*4), Y7
+	VSUBPS      Y0, Y5, Y5
+	VSUBPS      Y1, Y5, Y5
+	VFMADD213PS Y4, Y2, Y5
+	VFMADD213PS Y7, Y6, Y5
+	VCMPPS      $0x03, Y5, Y5, Y6
+	VBLENDVPS   Y6, Y3, Y5, Y5
+	VMOVUPS     Y5, (CX)(R9*4)
 	ADDQ        $0x00000008, R9
 	SUBQ        $0x00000008, R8
 	JGE         vector
@@ -47790,17 +47792,17 @@ last:
 	MOVQ        $0x00000040, R11
 	SUBQ        R8, R11
 	LEAQ        (R10)(R11*4), R10
-	VMOVUPS     (R10), Y4
-	VMASKMOVPS  (AX)(R9*4), Y4, Y5
-	VMASKMOVPS  (DX)(R9*4), Y4, Y6
-	VMASKMOVPS  (SI)(R9*4), Y4, Y7
-	VSUBPS      Y0, Y5, Y5
-	VSUBPS      Y1, Y5, Y5
-	VMULPS      Y2, Y5, Y5
-	VFMADD213PS Y7, Y6, Y5
-	VCMPPS      $0x03, Y5, Y5, Y0
-	VBLENDVPS   Y0, Y3, Y5, Y5
-	VMASKMOVPS  Y5, Y4, (CX)(R9*4)
+	VMOVUPS     (R10), Y5
+	VMASKMOVPS  (AX)(R9*4), Y5, Y6
+	VMASKMOVPS  (DX)(R9*4), Y5, Y7
+	VMASKMOVPS  (SI)(R9*4), Y5, Y8
+	VSUBPS      Y0, Y6, Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VFMADD213PS Y8, Y7, Y6
+	VCMPPS      $0x03, Y6, Y6, Y0
+	VBLENDVPS   Y0, Y3, Y6, Y6
+	VMASKMOVPS  Y6, Y5, (CX)(R9*4)
 
 end:
 	MOVQ lds+56(FP), R8

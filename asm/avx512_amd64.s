@@ -76908,6 +76908,7 @@ squaresall:
 	VDIVSS       X0, X1, X1
 	VBROADCASTSS X1, Z0
 	VMOVUPS      const7fc00000AVX512<>+0(SB), Z1
+	VMOVUPS      const80000000AVX512<>+0(SB), Z2
 	MOVQ         BX, DI
 	XORQ         R8, R8
 	SUBQ         $0x00000010, DI
@@ -76915,36 +76916,36 @@ squaresall:
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS (AX)(R8*4), Z2
-	VMOVUPS (DX)(R8*4), Z3
-	VMULPS  Z0, Z2, Z2
-	VMULPS  Z3, Z2, Z2
-	VCMPPS  $0x03, Z2, Z2, K1
-	VMOVAPS Z1, K1, Z2
-	VMOVUPS Z2, (CX)(R8*4)
-	ADDQ    $0x00000010, R8
-	SUBQ    $0x00000010, DI
-	JGE     vector
+	VMOVUPS     (AX)(R8*4), Z3
+	VMOVUPS     (DX)(R8*4), Z4
+	VFMADD213PS Z2, Z0, Z3
+	VFMADD213PS Z2, Z4, Z3
+	VCMPPS      $0x03, Z3, Z3, K1
+	VMOVAPS     Z1, K1, Z3
+	VMOVUPS     Z3, (CX)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, DI
+	JGE         vector
 
 	// Less than a vector is left.
 last:
-	ADDQ      $0x00000010, DI
-	JZ        end
-	LEAQ      masksAVX512<>+0(SB), R9
-	MOVQ      $0x00000040, R10
-	SUBQ      DI, R10
-	LEAQ      (R9)(R10*4), R9
-	VMOVUPS   (R9), Z2
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (AX)(R8*4), K1, Z3
-	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z4
-	VMULPS    Z0, Z3, Z3
-	VMULPS    Z4, Z3, Z3
-	VCMPPS    $0x03, Z3, Z3, K1
-	VMOVAPS   Z1, K1, Z3
-	VPMOVD2M  Z2, K1
-	VMOVUPS   Z3, K1, (CX)(R8*4)
+	ADDQ        $0x00000010, DI
+	JZ          end
+	LEAQ        masksAVX512<>+0(SB), R9
+	MOVQ        $0x00000040, R10
+	SUBQ        DI, R10
+	LEAQ        (R9)(R10*4), R9
+	VMOVUPS     (R9), Z3
+	VPMOVD2M    Z3, K1
+	VMOVUPS.Z   (AX)(R8*4), K1, Z4
+	VPMOVD2M    Z3, K1
+	VMOVUPS.Z   (DX)(R8*4), K1, Z5
+	VFMADD213PS Z2, Z0, Z4
+	VFMADD213PS Z2, Z5, Z4
+	VCMPPS      $0x03, Z4, Z4, K1
+	VMOVAPS     Z1, K1, Z4
+	VPMOVD2M    Z3, K1
+	VMOVUPS     Z4, K1, (CX)(R8*4)
 
 end:
 	MOVQ lds+56(FP), DI
@@ -77199,6 +77200,7 @@ squaresall:
 	VDIVSS       X2, X3, X3
 	VBROADCASTSS X3, Z2
 	VMOVUPS      const7fc00000AVX512<>+0(SB), Z3
+	VMOVUPS      const80000000AVX512<>+0(SB), Z4
 	MOVQ         BX, R8
 	XORQ         R9, R9
 	SUBQ         $0x00000010, R8
@@ -77206,16 +77208,16 @@ squaresall:
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS     (AX)(R9*4), Z4
-	VMOVUPS     (DX)(R9*4), Z5
-	VMOVUPS     (SI)(R9*4), Z6
-	VSUBPS      Z0, Z4, Z4
-	VSUBPS      Z1, Z4, Z4
-	VMULPS      Z2, Z4, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VCMPPS      $0x03, Z4, Z4, K1
-	VMOVAPS     Z3, K1, Z4
-	VMOVUPS     Z4, (CX)(R9*4)
+	VMOVUPS     (AX)(R9*4), Z5
+	VMOVUPS     (DX)(R9*4), Z6
+	VMOVUPS     (SI)(R9*4), Z7
+	VSUBPS      Z0, Z5, Z5
+	VSUBPS      Z1, Z5, Z5
+	VFMADD213PS Z4, Z2, Z5
+	VFMADD213PS Z7, Z6, Z5
+	VCMPPS      $0x03, Z5, Z5, K1
+	VMOVAPS     Z3, K1, Z5
+	VMOVUPS     Z5, (CX)(R9*4)
 	ADDQ        $0x00000010, R9
 	SUBQ        $0x00000010, R8
 	JGE         vector
@@ -77228,21 +77230,21 @@ last:
 	MOVQ        $0x00000040, R11
 	SUBQ        R8, R11
 	LEAQ        (R10)(R11*4), R10
-	VMOVUPS     (R10), Z4
-	VPMOVD2M    Z4, K1
-	VMOVUPS.Z   (AX)(R9*4), K1, Z5
-	VPMOVD2M    Z4, K1
-	VMOVUPS.Z   (DX)(R9*4), K1, Z6
-	VPMOVD2M    Z4, K1
-	VMOVUPS.Z   (SI)(R9*4), K1, Z7
-	VSUBPS      Z0, Z5, Z5
-	VSUBPS      Z1, Z5, Z5
-	VMULPS      Z2, Z5, Z5
-	VFMADD213PS Z7, Z6, Z5
-	VCMPPS      $0x03, Z5, Z5, K1
-	VMOVAPS     Z3, K1, Z5
-	VPMOVD2M    Z4, K1
-	VMOVUPS     Z5, K1, (CX)(R9*4)
+	VMOVUPS     (R10), Z5
+	VPMOVD2M    Z5, K1
+	VMOVUPS.Z   (AX)(R9*4), K1, Z6
+	VPMOVD2M    Z5, K1
+	VMOVUPS.Z   (DX)(R9*4), K1, Z7
+	VPMOVD2M    Z5, K1
+	VMOVUPS.Z   (SI)(R9*4), K1, Z8
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VFMADD213PS Z8, Z7, Z6
+	VCMPPS      $0x03, Z6, Z6, K1
+	VMOVAPS     Z3, K1, Z6
+	VPMOVD2M    Z5, K1
+	VMOVUPS     Z6, K1, (CX)(R9*4)
 
 end:
 	MOVQ lds+56(FP), R8
