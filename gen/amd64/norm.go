@@ -24,6 +24,7 @@ type normer struct {
 	src, weight, bias, d reg.GPVirtual
 	dst                  reg.GPVirtual
 	centers              []reg.VecVirtual // of a LayerNorm, what is subtracted from x
+	minusZero            reg.VecVirtual   // products are FMAs with it: VMULPS is slow where they are subnormal
 }
 
 func (g *gen) norm(f spec.Function, layer bool) {
@@ -119,6 +120,8 @@ func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
 func (n *normer) apply(inv reg.VecVirtual) {
 	nan, left := n.g.Vec(), n.g.GP64()
 	n.g.VMOVUPS(n.g.Constant(spec.NaN), nan)
+	n.minusZero = n.g.Vec()
+	n.g.VMOVUPS(n.g.Constant(spec.SignBit), n.minusZero)
 	n.g.MOVQ(n.d, left)
 	n.g.EachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
 		return n.result(i, inv, nan, load)
@@ -134,11 +137,11 @@ func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg
 		b := n.g.Vec()
 		load(emit.Indexed(n.bias, i, 4), b)
 		n.subtract(x)
-		n.g.VMULPS(inv, x, x)
+		n.g.VFMADD213PS(n.minusZero, inv, x)
 		n.g.VFMADD213PS(b, w, x)
 	} else {
-		n.g.VMULPS(inv, x, x)
-		n.g.VMULPS(w, x, x)
+		n.g.VFMADD213PS(n.minusZero, inv, x)
+		n.g.VFMADD213PS(n.minusZero, w, x)
 	}
 	n.g.ReplaceNaN(n.g.Context, x, nan)
 	return x

@@ -74,60 +74,69 @@ func (b *Builder) lift(x *Value) (y, up *Value) {
 	return b.Add(x, b.CopySign(up, x)), up
 }
 
-// With this bias the powers of two of careful steps are normal numbers: 2^t/2^34, 2^34/2^t and
-// 1/2^34. It is even: ties in n remain what they are.
+// With a bias of n the powers of two of careful steps are normal numbers: 2^t/2^34, 2^34/2^t and
+// 1/2^34. As it is even, ties are rounded as without it.
 const (
 	bias   = 34
 	scaled = spec.One - bias<<23
 	grown  = spec.One + bias<<23
 )
 
-// lowered is c/(1+2^t), t = of·(high+low), where c is lift(x) within limits, so that quotients are
-// ±2^-126 beside the result if up is set. Results below that get it here. Numbers beyond the
-// highest one, whose quotient by 2^-34 may be too large, are their own results. k and r are those
-// of t.
-func (b *Builder) lowered(x, up, c, of, high, low *Value, below, highest uint32) (y, k, r *Value) {
-	k, r = b.split(of, high, b.Const(spec.RoundMagic-bias))
-	r = b.MulAdd(low, of, r)
+// biased is the k and the r of reduced for a bias.
+func (b *Builder) biased(c, high, low *Value) (k, r *Value) {
+	k, r = b.split(c, high, b.Const(spec.RoundMagic-bias))
+	return k, b.MulAdd(low, c, r)
+}
+
+// lowered is c/(1+2^t), where c is lift(x) within limits, so that quotients are ±2^-126 beside the
+// result if up is set. For numbers below a limit the last FMA adds ±2^-126. A number beyond the
+// highest one is its own result: its quotient by 2^-34 may be too large.
+func (b *Builder) lowered(x, up, c, k, r *Value, below, highest uint32) *Value {
 	p := b.AddInt(b.horner(spec.Exp2Coefficients[:], r), b.ShiftLeft(k, 23))
 	q := b.Div(c, b.Add(p, b.Const(scaled)))
 	unit := b.Select(Less, x, b.Const(below), b.Const(leastUnit), b.Const(0))
-	y = b.MulAdd(q, b.Const(scaled), b.CopySign(unit, x))
+	y := b.MulAdd(q, b.Const(scaled), b.CopySign(unit, x))
 	y = b.SubInt(y, b.Or(unit, b.ShiftRight(up, 1)))
-	return b.Select(Less, x, b.Const(highest), y, x), k, r
+	return b.Select(Less, x, b.Const(highest), y, x)
 }
 
-// other is v/(1+2^-t).
-func (b *Builder) other(v, k, r *Value) *Value {
+// opposite is v/(1+2^-t).
+func (b *Builder) opposite(v, k, r *Value) *Value {
 	p := b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), b.ShiftLeft(k, 23))
 	return b.Mul(b.Div(v, b.Add(p, b.Const(grown))), b.Const(grown))
 }
 
 func (b *Builder) carefulSiLU(x *Value) *Value {
-	y, _, _, _ := b.carefulSiLUParts(x)
-	return y
+	up, c, k, r := b.siluParts(x)
+	return b.siluOfParts(x, up, c, k, r)
 }
 
-func (b *Builder) carefulSiLUParts(x *Value) (y, c, k, r *Value) {
+func (b *Builder) siluParts(x *Value) (up, c, k, r *Value) {
 	lifted, up := b.lift(x)
 	_, c = b.siluLimits(lifted)
-	of, high, low := b.siluSums(c)
-	y, k, r = b.lowered(x, up, c, of, high, low, spec.SiLUSubnormal, spec.SiLUHighest)
-	return y, c, k, r
+	k, r = b.biased(b.siluSums(c))
+	return up, c, k, r
+}
+
+func (b *Builder) siluOfParts(x, up, c, k, r *Value) *Value {
+	return b.lowered(x, up, c, k, r, spec.SiLUSubnormal, spec.SiLUHighest)
 }
 
 func (b *Builder) carefulGELUTanh(x *Value) *Value {
-	y, _, _, _ := b.carefulGELUTanhParts(x)
-	return y
+	up, c, k, r := b.geluTanhParts(x)
+	return b.geluTanhOfParts(x, up, c, k, r)
 }
 
-// carefulGELUTanhParts takes the square of 2^-30 for squares of smaller numbers: there p is 1.
-func (b *Builder) carefulGELUTanhParts(x *Value) (y, c, k, r *Value) {
+// geluTanhParts takes the square of 2^-30 for squares of smaller numbers: there p is 1.
+func (b *Builder) geluTanhParts(x *Value) (up, c, k, r *Value) {
 	lifted, up := b.lift(x)
 	_, c = b.geluTanhLimits(lifted)
-	of, high, low := b.geluTanhSums(c, b.AtLeast(b.Abs(c), b.number(0x1p-30)))
-	y, k, r = b.lowered(x, up, c, of, high, low, spec.GELUTanhSubnormal, spec.GELUTanhHighest)
-	return y, c, k, r
+	k, r = b.biased(b.geluTanhSums(c, b.AtLeast(b.Abs(c), b.number(0x1p-30))))
+	return up, c, k, r
+}
+
+func (b *Builder) geluTanhOfParts(x, up, c, k, r *Value) *Value {
+	return b.lowered(x, up, c, k, r, spec.GELUTanhSubnormal, spec.GELUTanhHighest)
 }
 
 // carefulGELU takes the square of 2^-30 for squares of smaller numbers, too. An exponential below

@@ -72,8 +72,9 @@ func siluSlope(b *Builder, x *Value) (y, k *Value) {
 		y = b.SiLU(x)
 		return y, b.Mul(b.ratio(y, x), rest)
 	}
-	y, c, n, r := b.carefulSiLUParts(x)
-	rest := b.Add(b.other(b.visible(x, c), n, r), b.Const(spec.One)) // 1 - SiLU(-x)
+	up, c, n, r := b.siluParts(x)
+	rest := b.Add(b.opposite(b.visible(x, c), n, r), b.Const(spec.One)) // 1 - SiLU(-x)
+	y = b.siluOfParts(x, up, c, n, r)
 	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
@@ -121,9 +122,10 @@ func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
 		y = b.GELUTanh(x)
 		return y, b.Mul(b.ratio(y, x), rest)
 	}
-	y, c, n, r := b.carefulGELUTanhParts(x)
+	up, c, n, r := b.geluTanhParts(x)
 	v := b.visible(x, c)
-	rest := b.Add(b.Mul(b.other(v, n, r), b.tanhSlope(v)), b.Const(spec.One))
+	rest := b.Add(b.Mul(b.opposite(v, n, r), b.tanhSlope(v)), b.Const(spec.One))
+	y = b.geluTanhOfParts(x, up, c, n, r)
 	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
