@@ -23067,6 +23067,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    dv+112(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -23204,6 +23206,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -24931,6 +24936,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    dv+112(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -25070,6 +25077,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -26929,6 +26939,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    a_Dv+152(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -27073,6 +27085,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -29921,6 +29936,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    dv+120(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -30061,6 +30078,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -31815,6 +31835,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    dv+120(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -31957,6 +31979,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -33844,6 +33869,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    a_Dv+160(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -33991,6 +34018,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX

@@ -41730,19 +41730,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -41763,23 +41760,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -41805,7 +41802,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VCVTPH2PS        (R9), Z25
+	VCVTPH2PS.Z      (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
 	JEQ              rest1group4next0
@@ -41825,23 +41822,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -41867,9 +41864,6 @@ rest1end:
 done:
 	VZEROUPPER
 	RET
-
-DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -44648,19 +44642,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -44681,23 +44672,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -44723,7 +44714,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVZXWD        (R9), Z25
+	VPMOVZXWD.Z      (R9), K1, Z25
 	VPSLLD           $0x10, Z25, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
@@ -44744,23 +44735,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -47458,19 +47449,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ a_N+136(FP), CX
@@ -47491,23 +47479,23 @@ rest1group:
 	MOVQ      a_O_cap+16(FP), CX
 	MOVQ      a_Ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -47534,7 +47522,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVSXBD        (R9), Z25
+	VPMOVSXBD.Z      (R9), K1, Z25
 	VCVTDQ2PS        Z25, Z25
 	VMULPS.BCST      (R15), Z25, Z25
 	ADDQ             a_Lsc+88(FP), R15
@@ -47557,23 +47545,23 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), CX
 	MOVQ     a_Ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -52136,19 +52124,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ n+112(FP), AX
@@ -52169,23 +52154,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -52214,7 +52199,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VCVTPH2PS        (AX)(CX*1), Z25
+	VCVTPH2PS.Z      (AX)(CX*1), K1, Z25
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z25, Z0
 	JEQ              rest1group4next0
@@ -52234,23 +52219,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), AX
 	MOVQ     ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
@@ -55267,19 +55252,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ n+112(FP), AX
@@ -55300,23 +55282,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -55345,7 +55327,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPMOVZXWD        (AX)(CX*1), Z25
+	VPMOVZXWD.Z      (AX)(CX*1), K1, Z25
 	VPSLLD           $0x10, Z25, Z25
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z25, Z0
@@ -55366,23 +55348,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), AX
 	MOVQ     ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
@@ -58249,19 +58231,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ a_N+152(FP), AX
@@ -58282,23 +58261,23 @@ rest1group:
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -58328,7 +58307,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPMOVSXBD        (AX)(CX*1), Z25
+	VPMOVSXBD.Z      (AX)(CX*1), K1, Z25
 	VCVTDQ2PS        Z25, Z25
 	VMULPS.BCST      (R14), Z25, Z25
 	ADDQ             a_Lsc+104(FP), R14
@@ -58351,23 +58330,23 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13

@@ -27,21 +27,21 @@ func (j *Job) anywhere() (n narrow) {
 	kernels := j.tier.Skinny()
 	k, v := &j.Call.K, &j.Call.V
 	n.qkRows, n.pvRows = halfKernel(k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), halfKernel(v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
-	takes := func(x *view.Tensor) bool { return takesColumns(x) && x.Dim(3)%tier.NarrowStep == 0 }
+	takes := func(x *view.Tensor, least int) bool { return takesColumns(x, least) && x.Dim(3)%tier.NarrowStep == 0 }
 	switch {
 	case k.DType() == view.Float32 && kernels.QKRows != nil:
 		n.scores = floatScoresAnywhere
-	case n.qkRows != nil && takes(k):
+	case n.qkRows != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = halfScoresAnywhere
-	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k):
+	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = int8ScoresAnywhere
 	}
 	switch {
 	case v.DType() == view.Float32 && kernels.PVRows != nil:
 		n.values = floatValuesAnywhere
-	case n.pvRows != nil && takes(v):
+	case n.pvRows != nil && takes(v, tier.NarrowValues):
 		n.values = halfValuesAnywhere
-	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v):
+	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v, tier.NarrowValues):
 		n.values = int8ValuesAnywhere
 	}
 	return n

@@ -151,7 +151,7 @@ type narrow struct {
 // narrowFor returns the products for keys and values of their types.
 func (j *Job) narrowFor() narrow {
 	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
-	if k := &j.Call.K; takesColumns(k) && k.Dim(3)%tier.NarrowStep == 0 {
+	if k := &j.Call.K; takesColumns(k, ukernel.SkinnyGroup) && k.Dim(3)%tier.NarrowStep == 0 {
 		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
 		case n.qk != nil:
 			n.scores = halfScores
@@ -159,7 +159,7 @@ func (j *Job) narrowFor() narrow {
 			n.scores = int8Scores
 		}
 	}
-	if v := &j.Call.V; takesColumns(v) {
+	if v := &j.Call.V; takesColumns(v, tier.NarrowValues) {
 		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
 		case n.pv != nil:
 			n.values = halfValues
@@ -182,10 +182,10 @@ func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
 	return kernel
 }
 
-// takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group,
-// and whole groups that share a scale, or all that do.
-func takesColumns(x *view.Tensor) bool {
-	return x.Dim(3) >= ukernel.SkinnyGroup && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
+// takesColumns tells whether rows of x have columns that skinny kernels widen: at least so many, and
+// whole groups that share a scale, or all that do.
+func takesColumns(x *view.Tensor, least int) bool {
+	return x.Dim(3) >= least && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
 }
 
 // maxContinued is the most columns of rows that are copied for WholeHalves: a call of kernels takes

@@ -286,6 +286,10 @@ func narrowPVCases(t element) func(w int) []kernelCase {
 		columns := narrowColumns(NarrowStep)
 		if t == factors {
 			columns = narrowColumns(ukernel.SkinnyGroup)
+		} else {
+			for dv := NarrowValues; dv < ukernel.SkinnyGroup; dv++ {
+				columns = append(columns, dv)
+			}
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, dv := range columns {

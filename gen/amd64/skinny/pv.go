@@ -95,13 +95,14 @@ type pvEmitter struct {
 	lane    reg.GPVirtual // first query of the current group
 	rows    *emit.Heights // of the group
 	acc     []reg.VecVirtual
-	height  operand.Mem    // for rows
-	count   operand.Mem    // queries of the group, if there are several
-	begun   operand.Mem    // whether to start from o
-	mask    reg.VecVirtual // of the columns that are less than a line
-	left    operand.Mem    // keys, from the pass on
-	keys    operand.Mem    // in the pass
-	ldo, to operand.Mem    // of o: bytes from row to row, the group's first row
+	height  operand.Mem       // for rows
+	count   operand.Mem       // queries of the group, if there are several
+	begun   operand.Mem       // whether to start from o
+	mask    reg.VecVirtual    // of the columns that are less than a line
+	where   reg.OpmaskVirtual // the same for loads of narrow types with AVX-512
+	left    operand.Mem       // keys, from the pass on
+	keys    operand.Mem       // in the pass
+	ldo, to operand.Mem       // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -257,8 +258,8 @@ func upTo(n int) (list []int) {
 func (f *pvEmitter) rests() (list []columnBlock) {
 	for n := spec.LineBytes / f.g.VecBytes(); n > 0; n-- {
 		s := columnBlock{fmt.Sprintf("rest%d", n), n * f.g.Lanes(), []emit.Span{fewRows}, 0, n, n - 1}
-		if f.element != spec.Float32 {
-			s.masked = 0 // see reachBack
+		if f.reachesBack() {
+			s.masked = 0
 		}
 		list = append(list, s)
 	}
@@ -267,10 +268,13 @@ func (f *pvEmitter) rests() (list []columnBlock) {
 
 // load loads vector x of a block's columns in row m.
 func (f *pvEmitter) load(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	if f.element == spec.Float32 {
+	switch m := row.Offset(x * f.g.Lanes() << f.element.Shift()); {
+	case f.element == spec.Float32:
 		f.loadSum(s, row, x, v)
-	} else {
-		f.g.LoadWide(f.element, row.Offset(x*f.g.Lanes()<<f.element.Shift()), v)
+	case x == s.masked && !f.reachesBack():
+		f.g.LoadWideWhere(f.element, m, f.where, v)
+	default:
+		f.g.LoadWide(f.element, m, v)
 	}
 }
 
@@ -300,10 +304,14 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.g.CMPQ(f.columns, operand.Imm(uint64(others)))
 		f.g.JLE(operand.LabelRef(s.name + "end"))
 		f.mask = f.g.Vec()
-		if f.element == spec.Float32 {
-			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
-		} else {
+		if f.reachesBack() {
 			f.reachBack(s)
+		} else {
+			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
+		}
+		if f.element != spec.Float32 && f.g.EVEX() {
+			f.where = f.g.K()
+			f.g.VPMOVD2M(f.mask, f.where)
 		}
 	}
 	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
@@ -345,12 +353,27 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 }
 
+// reachesBack tells whether the columns that are left end a block that begins before them: loads
+// that widen take no mask with AVX2.
+func (f *pvEmitter) reachesBack() bool { return f.element != spec.Float32 && !f.g.EVEX() }
+
 // reachBack goes back so far that the columns that are left end a block, and masks those before
-// them: loads that widen take no mask.
+// them. Before less than two vectors there are too few: a row of so many begins with a block of one
+// vector, all of it.
 func (f *pvEmitter) reachBack(s columnBlock) {
 	back := f.g.GP64()
+	if s.vectors > 1 {
+		f.g.CMPQ(f.g.Argument("dv"), operand.Imm(uint64(s.columns)))
+		f.g.JL(operand.LabelRef(s.name + "end"))
+	}
 	f.g.MOVQ(operand.U32(s.columns), back)
 	f.g.SUBQ(f.columns, back)
+	if s.vectors == 1 {
+		whole := f.g.GP64()
+		f.g.XORQ(whole, whole)
+		f.g.TESTQ(back, back)
+		f.g.CMOVQLT(whole, back)
+	}
 	f.g.SUBQ(back, f.column)
 	f.g.VMOVUPS(f.g.Constant(1<<32-1), f.mask)
 	f.g.VXORPS(emit.At(f.g.Masks(back), 0), f.mask, f.mask)
