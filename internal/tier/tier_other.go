@@ -8,6 +8,9 @@ import "github.com/attn-go/attn/internal/ukernel"
 // there are none of.
 const NarrowStep = ukernel.SkinnyGroup
 
+// NarrowValues is the least number of columns of values of the same.
+const NarrowValues = ukernel.SkinnyGroup
+
 // archTiers returns no tier: there is no assembly for this architecture, or the build
 // excludes it.
 func archTiers() []Tier { return nil }

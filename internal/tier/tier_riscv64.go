@@ -7,6 +7,9 @@ import "github.com/attn-go/attn/internal/ukernel"
 // NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
 const NarrowStep = ukernel.SkinnyGroup
 
+// NarrowValues is the least number of columns of values of the same.
+const NarrowValues = ukernel.SkinnyGroup
+
 // archTiers lists the assembly tiers of riscv64, best first.
 func archTiers() []Tier {
 	return []Tier{{
