@@ -221,7 +221,7 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		}
 	}
 	switch opcode {
-	case "PCALIGN", "VZEROUPPER", "PREFETCHT0":
+	case "PCALIGN", "VZEROUPPER", "PREFETCHT0", "PREFETCHT1":
 	case "RET":
 		return opcode
 	case "MOVQ":

@@ -75,8 +75,9 @@ const (
 	productPanels = 12
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
-	// waits long for the last ones. It is less, down to fewTasks, where a unit of work, see threadBytes,
-	// would have more than tasksPerWork: to take a task should not take as long as the task.
+	// waits long for the last ones. It is less, down to fewTasks, where a unit of work, see
+	// threadBytes, would have more than tasksPerWork: to take a task should not take as long as the
+	// task.
 	tasksPerThread = 8
 	tasksPerWork   = 64
 	fewTasks       = 2

@@ -153,7 +153,8 @@ func (g *gen) integerPairs() {
 	}
 }
 
-// integers emits the loop over pairs of rows. store stores a pair, and next goes on to the next one.
+// integers emits the loop over pairs of rows. store stores a pair, and next goes on to the next
+// one.
 func (r *rounder) integers(store func(x reg.VecVirtual), next func()) {
 	g := r.g
 	row, scale, left := r.start()
@@ -184,8 +185,8 @@ func (r *rounder) integers(store func(x reg.VecVirtual), next func()) {
 	g.Label("end")
 }
 
-// groupPairs has a group in each quarter of a vector. So with AVX-512 it takes four groups in the time
-// of one; two are left to AVX2.
+// groupPairs has a group in each quarter of a vector. So with AVX-512 it takes four groups in the
+// time of one; two are left to AVX2.
 func (g *gen) groupPairs() {
 	g.Kernel(spec.GroupPairs)
 	lanes := g.Memory(g.Param("unit").Len())

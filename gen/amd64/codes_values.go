@@ -14,8 +14,8 @@ import (
 // two rows of V are interleaved, so that VPMADDWD adds their products. Of each query one
 // accumulator has columns 0-3 and 8-11 then, the other one the rest.
 //
-// Of int4 these columns are 8 bytes of a row. Bytes of two rows are interleaved, and one accumulator
-// has the even columns, the other one the odd ones.
+// Of int4 these columns are 8 bytes of a row. Bytes of two rows are interleaved, and one
+// accumulator has the even columns, the other one the odd ones.
 func (g *gen) valueCodes(kernel spec.Function) {
 	g.Kernel(kernel)
 	f := g.newValueCodes(kernel, codeColumns)
@@ -35,8 +35,8 @@ func (g *gen) valueCodes(kernel spec.Function) {
 	g.Return()
 }
 
-// newValueCodes begins a kernel that takes so many columns at a time. What counts columns of V counts
-// their bytes then.
+// newValueCodes begins a kernel that takes so many columns at a time. What counts columns of V
+// counts their bytes then.
 func (g *gen) newValueCodes(kernel spec.Function, columns int) *valueCodes {
 	pairs, unit, int4 := g.Param("pairs"), g.Param("unit"), kernel.Name == spec.PVCodes4.Name
 	if int4 {
@@ -213,8 +213,8 @@ func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 	f.nextPair()
 }
 
-// evenOfOdd makes integers of even columns in even, and of odd ones in odd, of bytes of int4 that are
-// 16 bits there.
+// evenOfOdd makes integers of even columns in even, and of odd ones in odd, of bytes of int4 that
+// are 16 bits there.
 func (g *gen) evenOfOdd(odd, even reg.VecVirtual) {
 	g.VPSLLW(operand.Imm(12), odd, even)
 	g.VPSRAW(operand.Imm(12), even, even)

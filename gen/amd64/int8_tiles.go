@@ -373,8 +373,8 @@ func (t *tileProduct) expand8(from, lanes, to reg.GPVirtual) {
 	}
 }
 
-// expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones. Values of
-// brain formats have their offset.
+// expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones. Values
+// of brain formats have their offset.
 func (t *tileProduct) expand4(q ukernel.PackedFormat, from, lanes, to reg.GPVirtual) {
 	mask, o, values, offset := t.Vec(), t.Vec(), reg.VecVirtual(nil), q.Offset()
 	switch all := q.Values(); {

@@ -639,8 +639,8 @@ func (t *blockGemmer) lookUpMagnitudes(name string) {
 	})
 }
 
-// lookUpBytes writes the values of n vectors to the stack, a byte each, as the numbers of 8 bits lie
-// in a panel, and takes them from there.
+// lookUpBytes writes the values of n vectors to the stack, a byte each, as the numbers of 8 bits
+// lie in a panel, and takes them from there.
 func (t *blockGemmer) lookUpBytes(name string, n int) {
 	g := t.g
 	values, mask := g.valueBytes(t.format), g.Vec()

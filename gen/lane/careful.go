@@ -83,8 +83,9 @@ const (
 )
 
 // lowered is c/(1+2^t), t = of·(high+low), where c is lift(x) within limits, so that quotients are
-// ±2^-126 beside the result if up is set. Results below that get it here. Numbers beyond the highest
-// one, whose quotient by 2^-34 may be too large, are their own results. k and r are those of t.
+// ±2^-126 beside the result if up is set. Results below that get it here. Numbers beyond the
+// highest one, whose quotient by 2^-34 may be too large, are their own results. k and r are those
+// of t.
 func (b *Builder) lowered(x, up, c, of, high, low *Value, below, highest uint32) (y, k, r *Value) {
 	k, r = b.split(of, high, b.Const(spec.RoundMagic-bias))
 	r = b.MulAdd(low, of, r)

@@ -28,7 +28,7 @@ func (b Element) String() string {
 	return [...]string{"Float32", "Float16", "BFloat16", "Int8", "Float8E4M3", "Float8E5M2", "Int4"}[b]
 }
 
-// Bytes are those of n numbers.
+// Bytes returns the bytes of n numbers.
 func (b Element) Bytes(n int) int { return ukernel.Element(b).Bytes(n) }
 
 // PerWord is how many numbers 32 bits hold.
@@ -37,7 +37,7 @@ func (b Element) PerWord() int { return 32 / b.Bytes(8) }
 // IsScaled tells whether numbers are multiplied by scales.
 func (b Element) IsScaled() bool { return ukernel.Element(b).IsScaled() }
 
-// IsFloat8 tells whether a number is one of 8 bits with an exponent.
+// IsFloat8 tells whether a number has 8 bits with an exponent.
 func (b Element) IsFloat8() bool { return b == E4M3 || b == E5M2 }
 
 // Shift is log2 of the bytes of a number, -1 for half a byte.

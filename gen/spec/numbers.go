@@ -126,8 +126,8 @@ const (
 	E4M3Scale  = 0x43800000
 )
 
-// BytesOfFloat8 returns the bytes of the bfloat16 that a magnitude of E4M3 or E5M2 becomes, the lower
-// one first.
+// BytesOfFloat8 returns the bytes of the bfloat16 that a magnitude of E4M3 or E5M2 becomes, the
+// lower one first.
 func BytesOfFloat8(e Element, magnitude int) [2]uint8 {
 	if e == E4M3 {
 		return BytesE4M3(magnitude)
@@ -136,8 +136,8 @@ func BytesOfFloat8(e Element, magnitude int) [2]uint8 {
 	return [2]uint8{uint8(bits), uint8(bits >> 8)}
 }
 
-// BytesE4M3 returns those of an E4M3: the NaN, too, has its exponent and fraction where numbers have
-// them, and all bits of the exponent set.
+// BytesE4M3 is BytesOfFloat8 of an E4M3. The NaN, too, has its exponent and fraction where numbers
+// have them, and all bits of the exponent set.
 func BytesE4M3(magnitude int) [2]uint8 {
 	bits := math.Float32bits(scalar.F8E4M3(uint8(magnitude))) >> 16
 	if magnitude == 0x7f {

@@ -39,8 +39,8 @@ func (j *job) leave() {
 }
 
 // wait returns when nobody is inside. It spins before it parks, see spin. It polls for as long as a
-// worker does before it yields its processor for the first time: mostly the last task ends soon, and
-// who yields may go on where another goroutine has been, whose cache has nothing of the call.
+// worker does before it yields its processor for the first time: mostly the last task ends soon,
+// and who yields may go on where another goroutine has been, whose cache has nothing of the call.
 func (j *job) wait() {
 	for range pollCount {
 		if j.inside.Load() == 0 {

@@ -81,7 +81,7 @@ func keyCodes4(a ukernel.QKCodesArgs) {
 }
 
 // scoresOfCodes is QKCodes with columns of keys as code has them, and with columns of queries at
-// places in rows of pairs. Those of one query may be in order.
+// places in rows of pairs. The columns of one query may be in order.
 func scoresOfCodes(a ukernel.QKCodesArgs, inOrder bool, code func(row []int8, x int) int8, place func(x int) (row, half int)) {
 	w := len(a.Max)
 	for j := range a.M {

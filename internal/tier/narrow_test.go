@@ -166,8 +166,8 @@ type narrowRows struct {
 	scales []float32
 }
 
-// newNarrowRows returns rows of d elements, ld units apart: numbers of a kind, or any bits for the kind
-// with NaN and Inf. There are scaleRows rows of scales.
+// newNarrowRows returns rows of d elements, ld units apart: numbers of a kind, or any bits for the
+// kind with NaN and Inf. There are scaleRows rows of scales.
 func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, v testutil.Kind, rows, d, ld, scaleRows, scaleCount, lsc int) (x narrowRows) {
 	if t == e4m3 || t == e5m2 {
 		x.u8 = testutil.Rows[byte](a, name, rows, d, ld)

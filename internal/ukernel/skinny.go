@@ -60,10 +60,10 @@ type SkinnyKernels struct {
 	PVRowsF16, PVRowsBF16 func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 	PVRowsInt8            func(a PVRowsInt8Args)
 
-	// The same for types that have no kernels for rows at equal distances. QKRowsInt4 and PVRowsInt4
-	// are QKRowsInt8 and PVRowsInt8 with two integers in a byte, the first in its low half. d and dv
-	// are even and PackedColumns or more; group is a multiple of that, or not less than d or dv.
-	// Where a tier has none, rows are widened to 16 bits and to int8 before the call.
+	// The same for types that have no kernels for rows at equal distances. QKRowsInt4 and
+	// PVRowsInt4 are QKRowsInt8 and PVRowsInt8 with two integers in a byte, the first in its low
+	// half. d and dv are even and PackedColumns or more; group is a multiple of that, or not less
+	// than d or dv. Where a tier has none, rows are widened to 16 bits and to int8 before the call.
 	QKRowsF8E4M3, QKRowsF8E5M2 func(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, next []int)
 	PVRowsF8E4M3, PVRowsF8E5M2 func(o []float32, ldo int, v []byte, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 	QKRowsInt4                 func(a QKRowsInt8Args)
@@ -80,8 +80,9 @@ type SkinnyKernels struct {
 	// few rows take the kernels of tiles.
 	//
 	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded,
-	// before max. q has rows of -0 after row d-1 up to a multiple of SkinnyColumns. The lanes of q up to a multiple of 8 may be read. Those from n up to a multiple
-	// of 4 repeat lane n-1; those after them stay, and so do their maxima.
+	// before max. q has rows of -0 after row d-1 up to a multiple of SkinnyColumns. The lanes of q
+	// up to a multiple of 8 may be read. Those from n up to a multiple of 4 repeat lane n-1; those
+	// after them stay, and so do their maxima.
 	QKEvenOdd func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int)
 
 	// PVEvenOdd is the product of n lanes of the weights p with m ≥ 1 rows of V, in segments of
@@ -126,9 +127,9 @@ type SkinnyKernels struct {
 	// queries.
 	Pairs func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
-	// GroupPairs is Pairs of the same four lanes with the scales of an even number of groups: group g
-	// has the scale scales[j·lsc+g] of row j, units from unit[4g] on, and pairs from pairs[g·lpg] on,
-	// four side by side. pairs and unit have no more than that.
+	// GroupPairs is Pairs of the same four lanes with the scales of an even number of groups: group
+	// g has the scale scales[j·lsc+g] of row j, units from unit[4g] on, and pairs from pairs[g·lpg]
+	// on, four side by side. pairs and unit have no more than that.
 	GroupPairs func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment.

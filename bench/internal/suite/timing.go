@@ -34,9 +34,9 @@ func (c *Config) time(d time.Duration) time.Duration {
 
 // measure makes calls and measures limits in turn, for about d, as the speed of a shared machine
 // varies. It returns all rates of each limit, and the times of each call in nanoseconds, of which
-// each is the average of as many calls as take sampleTime. The first round is a warm-up. Inputs have
-// been made before: the collection that this may have begun ends first, as writing a pointer while
-// one runs costs a call of a microsecond as long again.
+// each is the average of as many calls as take sampleTime. The first round is a warm-up. Inputs
+// have been made before: the collection that this may have begun ends first, as writing a pointer
+// while one runs costs a call of a microsecond as long again.
 func (c *Config) measure(ctx context.Context, d time.Duration, limits []func() []float64, calls ...func() error) (rates, times [][]float64, err error) {
 	runtime.GC()
 	rates, times = make([][]float64, len(limits)), make([][]float64, len(calls))

@@ -91,7 +91,8 @@ func (g *Gen) WordNibbles() (list []WordNibble) {
 	return list
 }
 
-// WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the fourth.
+// WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the
+// fourth.
 func (g *Gen) WidenNibble(words reg.VecVirtual, b WordNibble) reg.VecVirtual {
 	if b.shift {
 		g.VPSRLD(operand.Imm(16), words, words)

@@ -7,10 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// RowElements are the types of which kernels take rows by offsets alone: with one table of them for
-// all rows at equal distances, that takes no longer, and half as much code. Those of 8 bits with an
-// exponent take tables of 128 bytes. With AVX2 they would take more instructions for each group of
-// queries than a copy takes once.
+// RowElements are the types whose kernels take rows by offsets alone. Rows at equal distances have
+// one table of offsets: this takes no longer, and half as much code. Kernels for fp8 look up tables
+// of 128 bytes. With AVX2 they would take more instructions for each group of queries than a copy
+// takes once.
 func (g *gen) RowElements() []spec.Element {
 	if g.EVEX() {
 		return []spec.Element{spec.E4M3, spec.E5M2, spec.Int4}

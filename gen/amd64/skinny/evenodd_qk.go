@@ -267,7 +267,7 @@ func (f *evenOddQK) step(n int, name string) []reg.VecVirtual {
 }
 
 // rest emits, after the last segment, one more step for the columns that are less than a step. It
-// loads those of a step that ends with the row, and shifts the others out.
+// loads the columns of a step that ends with the row, and shifts the others out.
 func (f *evenOddQK) rest(rows []reg.VecVirtual, name string) {
 	g := f.g
 	g.CMPQ(f.columns, operand.Imm(0))

@@ -14,8 +14,8 @@ import (
 //	bfloat16   the lower half is shifted up, the upper half is masked
 //	binary16   words become even and odd halves, which are converted; on AVX2 see slots.go
 //	fp8        bytes are looked up, see Float8
-//	int8, int4 are converted one by one, see WidenByte and WidenNibble, and multiplied by the keys'
-//	           scales
+//	int8, int4 are converted one by one, see WidenByte and WidenNibble, and multiplied by the
+//	           keys' scales
 //
 // The scales lie side by side, as the keys in the lanes. The next group of columns has its scales
 // lsc further on. These are in memory, in the place of arguments: the starts of the tile's and of

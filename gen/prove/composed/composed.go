@@ -523,8 +523,8 @@ func GroupPairs(pairs []int32, lpg int, s []float32, ld, n int, scales []float32
 	}
 }
 
-// integerPairs is Pairs with rows of pairs ldp apart. A number and 1.5·2^23 units add up to a float32
-// whose last bit is worth one unit. So its lower bits are the integer's.
+// integerPairs is Pairs with rows of pairs ldp apart. A number and 1.5·2^23 units add up to a
+// float32 whose last bit is worth one unit. So its lower bits are the integer's.
 func integerPairs(pairs []int32, ldp int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	rounded := make([]float32, n*ld)
 	fallback.Lanes().Round(rounded, s, ld, n, scales, lsc, bits, unit)

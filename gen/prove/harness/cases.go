@@ -309,7 +309,8 @@ func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 }
 
 // qkEvenOdd and pvEvenOdd return calls for products in bfloat16, whose kernels take whole groups of
-// 8 lanes. Queries have rows of -0 up to a whole step. Values have more than a segment of keys, too.
+// 8 lanes. Queries have rows of -0 up to a whole step. Values have more than a segment of keys,
+// too.
 func qkEvenOdd(k *Kernel, quick bool) []Case {
 	list := skinnyQK(16, append([]int{8, 9, 15}, restColumns...)...)(k, quick)
 	for _, c := range list {

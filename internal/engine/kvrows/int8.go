@@ -79,8 +79,8 @@ func (r *Reader) int8s(h lanes.Head, lo, n int, as4 bool) (codes []int8, stride,
 }
 
 // Segment returns the rows of a segment as int8, with CodeColumns, their distance and those that
-// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen. as4 leaves
-// rows that Takes4 takes as they are.
+// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen. as4
+// leaves rows that Takes4 takes as they are.
 func (r *Reader) Segment(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8, stride int, next []int8) {
 	d := r.x.Dim(3)
 	if as4 {
@@ -105,8 +105,8 @@ func (r *Reader) Segment(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8,
 	return codes, d, next
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8, or as they are. They are a Run. Of rows of 4
-// bits that become int8 it returns what follows them.
+// copyInt8 writes n rows from row lo on to dst as int8, or as they are. They are a Run. Of rows of
+// 4 bits that become int8 it returns what follows them.
 func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int, as4 bool) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes
