@@ -26088,6 +26088,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    dv+112(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -26225,6 +26227,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -27952,6 +27957,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    dv+112(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -28091,6 +28098,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -29950,6 +29960,8 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
+	CMPQ    a_Dv+152(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, CX
 	SUBQ    R13, CX
 	SUBQ    CX, R12
@@ -30094,6 +30106,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
+	XORQ    BX, BX
+	TESTQ   CX, CX
+	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -32942,6 +32957,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    dv+120(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -33082,6 +33099,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -34836,6 +34856,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    dv+120(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -34978,6 +35000,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -36865,6 +36890,8 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
+	CMPQ    a_Dv+160(FP), $0x10
+	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
@@ -37012,6 +37039,9 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
+	XORQ    CX, CX
+	TESTQ   AX, AX
+	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX

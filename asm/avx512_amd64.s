@@ -45843,19 +45843,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -45876,23 +45873,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -45918,7 +45915,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VCVTPH2PS        (R9), Z25
+	VCVTPH2PS.Z      (R9), K1, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
 	JEQ              rest1group4next0
@@ -45938,23 +45935,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -45980,9 +45977,6 @@ rest1end:
 done:
 	VZEROUPPER
 	RET
-
-DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -48761,19 +48755,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -48794,23 +48785,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -48836,7 +48827,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVZXWD        (R9), Z25
+	VPMOVZXWD.Z      (R9), K1, Z25
 	VPSLLD           $0x10, Z25, Z25
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z25, Z0
@@ -48857,23 +48848,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), CX
 	MOVQ     ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -51570,19 +51561,16 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Z24, Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ     R13, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), CX
+	MOVQ     $0x00000040, BX
+	SUBQ     R13, BX
+	LEAQ     (CX)(BX*4), CX
+	VMOVUPS  (CX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R13
+	XORQ     R14, R14
 
 rest1group:
 	MOVQ a_N+136(FP), CX
@@ -51603,23 +51591,23 @@ rest1group:
 	MOVQ      a_O_cap+16(FP), CX
 	MOVQ      a_Ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -51646,7 +51634,7 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVSXBD        (R9), Z25
+	VPMOVSXBD.Z      (R9), K1, Z25
 	VCVTDQ2PS        Z25, Z25
 	VMULPS.BCST      (R15), Z25, Z25
 	ADDQ             a_Lsc+88(FP), R15
@@ -51669,23 +51657,23 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), CX
 	MOVQ     a_Ldo+24(FP), BX
 	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (CX)
 	ADDQ     BX, CX
 	DECQ     R9
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
@@ -56248,19 +56236,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ n+112(FP), AX
@@ -56281,23 +56266,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -56326,7 +56311,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VCVTPH2PS        (AX)(CX*1), Z25
+	VCVTPH2PS.Z      (AX)(CX*1), K1, Z25
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z25, Z0
 	JEQ              rest1group4next0
@@ -56346,23 +56331,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), AX
 	MOVQ     ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
@@ -59379,19 +59364,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ n+112(FP), AX
@@ -59412,23 +59394,23 @@ rest1group:
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -59457,7 +59439,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPMOVZXWD        (AX)(CX*1), Z25
+	VPMOVZXWD.Z      (AX)(CX*1), K1, Z25
 	VPSLLD           $0x10, Z25, Z25
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z25, Z0
@@ -59478,23 +59460,23 @@ rest1group4store:
 	MOVQ     o_cap+16(FP), AX
 	MOVQ     ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
@@ -62360,19 +62342,16 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z24
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z24, Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ     R12, $0x00
+	JLE      rest1end
+	LEAQ     masksAVX512<>+0(SB), AX
+	MOVQ     $0x00000040, CX
+	SUBQ     R12, CX
+	LEAQ     (AX)(CX*4), AX
+	VMOVUPS  (AX), Z24
+	VPMOVD2M Z24, K1
+	SUBQ     $0x10, R12
+	XORQ     R13, R13
 
 rest1group:
 	MOVQ a_N+152(FP), AX
@@ -62393,23 +62372,23 @@ rest1group:
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VPMOVD2M  Z24, K2
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -62439,7 +62418,7 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPMOVSXBD        (AX)(CX*1), Z25
+	VPMOVSXBD.Z      (AX)(CX*1), K1, Z25
 	VCVTDQ2PS        Z25, Z25
 	VMULPS.BCST      (R14), Z25, Z25
 	ADDQ             a_Lsc+104(FP), R14
@@ -62462,23 +62441,23 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z0, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z1, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z2, K2, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	VPMOVD2M Z24, K2
+	VMOVUPS  Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
@@ -65508,6 +65487,9 @@ done:
 
 DATA lineFloat8AVX512<>+0(SB)/64, $"\x00\x10\x01\x11\x02\x12\x03\x13 0!1\"2#3\x04\x14\x05\x15\x06\x16\a\x17$4%5&6'7\b\x18\t\x19\n\x1a\v\x1b(8)9*:+;\f\x1c\r\x1d\x0e\x1e\x0f\x1f,<-=.>/?"
 GLOBL lineFloat8AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVRowsF8E4M3AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 TEXT ·skinnyPVRowsF8E4M3AVX512(SB), NOSPLIT, $0-160

@@ -28,29 +28,29 @@ func (j *Job) anywhere() (n narrow) {
 	k, v := &j.Call.K, &j.Call.V
 	n.qkRows, n.pvRows = halfKernel(k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), halfKernel(v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
 	n.qkBytes, n.pvBytes = byteKernel(k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
-	takes := func(x *view.Tensor) bool { return takesColumns(x) && x.Dim(3)%tier.NarrowStep == 0 }
+	takes := func(x *view.Tensor, least int) bool { return takesColumns(x, least) && x.Dim(3)%tier.NarrowStep == 0 }
 	switch {
 	case k.DType() == view.Float32 && kernels.QKRows != nil:
 		n.scores = floatScoresAnywhere
-	case n.qkRows != nil && takes(k):
+	case n.qkRows != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = halfScoresAnywhere
-	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k):
+	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = int8ScoresAnywhere
-	case n.qkBytes != nil && takes(k):
+	case n.qkBytes != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = byteScores
-	case takesPacked(k) && kernels.QKRowsInt4 != nil && takes(k):
+	case takesPacked(k) && kernels.QKRowsInt4 != nil && takes(k, ukernel.SkinnyGroup):
 		n.scores = int4Scores
 	}
 	switch {
 	case v.DType() == view.Float32 && kernels.PVRows != nil:
 		n.values = floatValuesAnywhere
-	case n.pvRows != nil && takes(v):
+	case n.pvRows != nil && takes(v, tier.NarrowValues):
 		n.values = halfValuesAnywhere
-	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v):
+	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v, tier.NarrowValues):
 		n.values = int8ValuesAnywhere
-	case n.pvBytes != nil && takes(v):
+	case n.pvBytes != nil && takes(v, ukernel.SkinnyGroup):
 		n.values = byteValues
-	case takesPacked(v) && kernels.PVRowsInt4 != nil && takes(v):
+	case takesPacked(v) && kernels.PVRowsInt4 != nil && takes(v, ukernel.SkinnyGroup):
 		n.values = int4Values
 	}
 	return n

@@ -156,7 +156,7 @@ type narrow struct {
 func (j *Job) narrowFor() narrow {
 	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
 	n.qkBytes, n.pvBytes = byteKernel(j.Call.K.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(j.Call.V.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
-	if k := &j.Call.K; takesColumns(k) && k.Dim(3)%tier.NarrowStep == 0 {
+	if k := &j.Call.K; takesColumns(k, ukernel.SkinnyGroup) && k.Dim(3)%tier.NarrowStep == 0 {
 		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
 		case n.qkBytes != nil:
 			n.scores = byteScores
@@ -168,9 +168,9 @@ func (j *Job) narrowFor() narrow {
 			n.scores = int8Scores
 		}
 	}
-	if v := &j.Call.V; takesColumns(v) {
+	if v := &j.Call.V; takesColumns(v, tier.NarrowValues) {
 		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
-		case n.pvBytes != nil:
+		case n.pvBytes != nil && takesColumns(v, ukernel.SkinnyGroup):
 			n.values = byteValues
 		case takesPacked(v) && kernels.PVRowsInt4 != nil:
 			n.values = int4Values
@@ -211,10 +211,10 @@ func takesPacked(x *view.Tensor) bool {
 	return x.DType() == view.Int4 && x.Dim(3) >= ukernel.PackedColumns && (x.Group()%ukernel.PackedColumns == 0 || x.Group() == x.Dim(3))
 }
 
-// takesColumns tells whether rows of x have columns that skinny kernels widen: at least a group,
-// and whole groups that share a scale, or all that do.
-func takesColumns(x *view.Tensor) bool {
-	return x.Dim(3) >= ukernel.SkinnyGroup && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
+// takesColumns tells whether rows of x have columns that skinny kernels widen: at least so many, and
+// whole groups that share a scale, or all that do.
+func takesColumns(x *view.Tensor, least int) bool {
+	return x.Dim(3) >= least && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
 }
 
 // maxContinued is the most columns of rows that are copied for WholeHalves: a call of kernels takes

@@ -311,8 +311,13 @@ func (c narrowPVCase) String() string {
 func narrowPVCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
 		columns := narrowColumns(t, NarrowStep)
-		if t == factors {
+		switch t {
+		case factors:
 			columns = narrowColumns(t, ukernel.SkinnyGroup)
+		case f16, bf16, int8s:
+			for dv := NarrowValues; dv < ukernel.SkinnyGroup; dv++ {
+				columns = append(columns, dv)
+			}
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, dv := range columns {

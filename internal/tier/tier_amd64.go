@@ -2,8 +2,13 @@
 
 package tier
 
+import "github.com/attn-go/attn/internal/ukernel"
+
 // NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = 1
+
+// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
+const NarrowValues = ukernel.SkinnyColumns
 
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so
 // that 8 queries do not pay for 16. Without AVX512DQ its products would be those in Go.

@@ -7,6 +7,9 @@ import "github.com/attn-go/attn/internal/ukernel"
 // NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
+// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
+const NarrowValues = ukernel.SkinnyGroup
+
 // archTiers lists the assembly tiers of riscv64, best first.
 func archTiers() []Tier {
 	return []Tier{{

@@ -46,6 +46,21 @@ func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
+// LoadWideWhere is LoadWide of a narrow type with AVX-512, for the lanes of a mask. It reads nothing
+// else, and clears the other lanes.
+func (g *Gen) LoadWideWhere(e spec.Element, m operand.Mem, where reg.OpmaskVirtual, v reg.VecVirtual) {
+	switch e {
+	case spec.F16:
+		g.VCVTPH2PS_Z(m, where, v)
+	case spec.BF16:
+		g.VPMOVZXWD_Z(m, where, v)
+		g.VPSLLD(operand.Imm(16), v, v)
+	case spec.Int8:
+		g.VPMOVSXBD_Z(m, where, v)
+		g.VCVTDQ2PS(v, v)
+	}
+}
+
 // A KeyColumn emits the code that makes a column from loaded words, and returns the
 // column. It is called once, in the order of the columns.
 type KeyColumn func() reg.VecVirtual

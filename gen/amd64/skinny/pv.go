@@ -100,10 +100,11 @@ type pvEmitter struct {
 	count   operand.Mem // queries of the group, if there are several
 	begun   operand.Mem // whether to start from o
 	wide    *valueWidener
-	mask    reg.VecVirtual // of the columns that are less than a line
-	left    operand.Mem    // keys, from the pass on
-	keys    operand.Mem    // in the pass
-	ldo, to operand.Mem    // of o: bytes from row to row, the group's first row
+	mask    reg.VecVirtual    // of the columns that are less than a line
+	where   reg.OpmaskVirtual // the same for loads of narrow types with AVX-512
+	left    operand.Mem       // keys, from the pass on
+	keys    operand.Mem       // in the pass
+	ldo, to operand.Mem       // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -264,8 +265,8 @@ func upTo(n int) (list []int) {
 func (f *pvEmitter) rests() (list []columnBlock) {
 	for n := spec.LineBytes / f.g.VecBytes(); n > 0; n-- {
 		s := columnBlock{fmt.Sprintf("rest%d", n), n * f.g.Lanes(), []emit.Span{fewRows}, 0, n, n - 1}
-		if f.element != spec.Float32 {
-			s.masked = 0 // see reachBack
+		if f.reachesBack() {
+			s.masked = 0
 		}
 		list = append(list, s)
 	}
@@ -283,10 +284,13 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 	}
 	for i := range v {
 		before(i)
-		if f.element == spec.Float32 {
+		switch m := row.Offset(f.element.Bytes(i * f.g.Lanes())); {
+		case f.element == spec.Float32:
 			f.loadSum(s, row, i, v[i])
-		} else {
-			f.wide.load(row.Offset(f.element.Bytes(i*f.g.Lanes())), v[i])
+		case i == s.masked && !f.reachesBack():
+			f.g.LoadWideWhere(f.element, m, f.where, v[i])
+		default:
+			f.wide.load(m, v[i])
 		}
 	}
 }
@@ -317,10 +321,14 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.g.CMPQ(f.columns, operand.Imm(uint64(others)))
 		f.g.JLE(operand.LabelRef(s.name + "end"))
 		f.mask = f.g.Vec()
-		if f.element == spec.Float32 {
-			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
-		} else {
+		if f.reachesBack() {
 			f.reachBack(s)
+		} else {
+			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
+			if f.element != spec.Float32 {
+				f.where = f.g.K()
+				f.g.VPMOVD2M(f.mask, f.where)
+			}
 		}
 	}
 	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
@@ -362,12 +370,32 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 }
 
+// reachesBack tells whether the columns that are left end a block that begins before them: loads
+// that widen take a mask only with AVX-512, and not for every type.
+func (f *pvEmitter) reachesBack() bool {
+	return f.element != spec.Float32 && !(f.shortRows() && f.g.EVEX())
+}
+
+// shortRows tells whether rows may have less columns than a line.
+func (f *pvEmitter) shortRows() bool { return f.element != spec.Int4 && !f.element.IsFloat8() }
+
 // reachBack goes back so far that the columns that are left end a block, and masks those before
-// them: loads that widen take no mask.
+// them. Before less than two vectors there may be too few: a row of so many begins with a block of
+// one vector, all of it.
 func (f *pvEmitter) reachBack(s columnBlock) {
 	back := f.g.GP64()
+	if f.shortRows() && s.vectors > 1 {
+		f.g.CMPQ(f.g.Argument("dv"), operand.Imm(uint64(s.columns)))
+		f.g.JL(operand.LabelRef(s.name + "end"))
+	}
 	f.g.MOVQ(operand.U32(s.columns), back)
 	f.g.SUBQ(f.columns, back)
+	if f.shortRows() && s.vectors == 1 {
+		whole := f.g.GP64()
+		f.g.XORQ(whole, whole)
+		f.g.TESTQ(back, back)
+		f.g.CMOVQLT(whole, back)
+	}
 	f.g.SUBQ(back, f.column)
 	f.g.VMOVUPS(f.g.Constant(1<<32-1), f.mask)
 	f.g.VXORPS(emit.At(f.g.Masks(back), 0), f.mask, f.mask)

@@ -24,12 +24,12 @@ func (e *exec) convert(op string, args []machine.Operand, m masked) bool {
 	case "VCVTSS2SI":
 		e.set(args[1], g.Unary(expr.FToS, 32, e.read(args[0], 1)[0]))
 	case "VCVTPH2PS":
-		v := e.read(args[0], len(e.reg(args[1]))/2)
-		e.lanes(args[1], func(i int) *expr.Node { return g.Unary(expr.HToF, 32, e.half(v, i)) })
+		v := e.narrow(args[0], 16, len(e.reg(args[1])), m)
+		e.lanes(args[1], func(i int) *expr.Node { return g.Unary(expr.HToF, 32, v[i]) })
 	case "VCVTPS2PH":
 		e.toHalf(args)
 	default:
-		return e.extend(op, args) || e.truncate(op, args)
+		return e.extend(op, args, m) || e.truncate(op, args)
 	}
 	return true
 }
@@ -57,27 +57,49 @@ func (e *exec) toHalf(args []machine.Operand) {
 var widths = map[byte]int{'B': 8, 'W': 16, 'D': 32, 'Q': 64}
 
 // extend executes VPMOVSXBD and the like.
-func (e *exec) extend(op string, args []machine.Operand) bool {
+func (e *exec) extend(op string, args []machine.Operand, m masked) bool {
 	rest, ok := strings.CutPrefix(op, "VPMOV")
 	if !ok || len(rest) != 4 || rest[1] != 'X' || widths[rest[3]] == 64 {
 		return false
 	}
 	from, to := widths[rest[2]], widths[rest[3]]
-	words := len(e.reg(args[1]))
-	bytes := 4 * words * from / to
-	v := e.readBytes(args[0], bytes)
+	v := e.narrow(args[0], from, 32*len(e.reg(args[1]))/to, m)
 	e.pieces(args[1], to, func(i int) *expr.Node {
-		x := e.g.Extract(v[i*from/32], i*from%32, from)
 		if rest[0] == 'S' {
-			return e.g.Sext(x, to)
+			return e.g.Sext(v[i], to)
 		}
-		return e.g.Zext(x, to)
+		return e.g.Zext(v[i], to)
 	})
 	return true
 }
 
-// readBytes reads a number of bytes that is a multiple of 4.
-func (e *exec) readBytes(o machine.Operand, n int) vec { return e.read(o, n/4) }
+// narrow reads n pieces of w bits, of which a mask clears some. Those are not touched, so there need
+// be no memory.
+func (e *exec) narrow(o machine.Operand, w, n int, m masked) vec {
+	pieces := make(vec, n)
+	if m.mask == nil {
+		v := e.read(o, n*w/32)
+		for i := range pieces {
+			pieces[i] = e.g.Extract(v[i*w/32], i*w%32, w)
+		}
+		return pieces
+	}
+	if !isMemory(o) || !m.zero {
+		machine.Failf("%v: a mask of no load", e.in)
+	}
+	at := e.address(o)
+	for i := range pieces {
+		switch b := e.bit(m, i); {
+		case !b.IsConst():
+			machine.Failf("%v: a load by a mask that depends on data", e.in)
+		case b.Val == 1:
+			pieces[i] = e.Load(e.g.Add(at, e.g.Int(int64(i*w/8))), w/8)
+		default:
+			pieces[i] = e.g.Const(w, 0)
+		}
+	}
+	return pieces
+}
 
 // truncate executes VPMOVDB and VPMOVDW.
 func (e *exec) truncate(op string, args []machine.Operand) bool {

@@ -272,11 +272,10 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-// narrowPV returns calls of PV for a narrow type: at least 16 columns, whole groups of 16 but on
-// amd64.
+// narrowPV returns calls of PV for a narrow type: whole groups of 16 columns, on amd64 8 or more.
 func narrowPV(k *Kernel, quick bool) []Case {
 	if strings.HasPrefix(k.ISA, "avx") {
-		return skinnyPV(16, 1)(k, quick)
+		return skinnyPV(8, 1)(k, quick)
 	}
 	return skinnyPV(16, 16)(k, quick)
 }
