@@ -31,13 +31,12 @@ type Scoring struct {
 	// CPU. Each row of queries, and each 32 weights of a row, share a unit, a power of two that the
 	// call chooses by the largest of them (dynamic quantization). See "Contract: attention on
 	// integers" in package contract. Kernels for integers decode from int8 up to 1.8 times as fast,
-	// and compute prompts 1.2 to 1.4 times as fast. Each group of columns with a scale of its own
-	// costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers avx2 and avx512
-	// have them, for groups of a multiple of 16 columns; a group of k has at most 128 columns, or
-	// the whole row. Elsewhere calls take longer with DynamicInt12 than without. The default rounds
-	// nothing but k and v, which are rounded already. DynamicInt12 needs k and v of int8 or int4:
-	// other types are an error. [Additive], whose score is no product of queries and keys, refuses
-	// it.
+	// and compute prompts 1.2 to 1.4 times as fast; from int4 up to 1.7 times. Each group of
+	// columns with a scale of its own costs time. The tiers avx2 and avx512 have such kernels, for
+	// groups of a multiple of 16 columns; a group of k has at most 128 columns, or the whole row.
+	// Elsewhere calls take longer with DynamicInt12 than without. The default rounds nothing but k
+	// and v, which are rounded already. DynamicInt12 needs k and v of int8 or int4: other types are
+	// an error. [Additive], whose score is no product of queries and keys, refuses it.
 	DynamicInt12 bool
 
 	// BFloat16 rounds queries, keys, values and weights to bfloat16, so that matrix units can

@@ -44,8 +44,8 @@ const (
 	paddedRows   = 13
 	vectorRows   = 6
 
-	// So many panels, for each row, are finished at once: their sums are still in L1, and a kernel
-	// that adds a bias to a single panel of a row takes less time than its call.
+	// Panels are finished together until panels times rows are so many: their sums are still in L1,
+	// and a kernel that adds a bias to a single panel of a row takes less time than its call.
 	latePanels = 32
 )
 

@@ -164,7 +164,7 @@ func (f Format) failure() *check.Failure {
 //
 // Calls with few rows mostly wait for this memory with Q8_0, Q4_0, Q4_1, MXFP4 and IQ4_NL. Of the
 // other formats, each call widens weights to float32, but not for one or two rows on CPUs with
-// AVX2. On CPUs with neither AVX2 nor NEON, Go code does that, and products with
+// AVX2. On CPUs without AVX2, NEON and RVV, Go code does that, and products with
 // Options.DynamicInt8: both are slow there.
 //
 // Errors are as for [New].

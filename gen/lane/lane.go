@@ -352,8 +352,8 @@ func (b *Builder) Store(s *Stream, x *Value) {
 	b.add(&Value{Op: Store, Args: []*Value{x}, Stream: b.touch(s)})
 }
 
-// Ahead is the distance of Soon, in bytes. Callers go over some rows several times, 16 KiB of a
-// matrix at most, before they go on to the next rows. Of these CPUs prefetch nothing by themselves.
+// Ahead is the distance of Soon, in bytes. Callers go over some rows several times, mostly 16 KiB of
+// a matrix, before they go on to the next rows, which CPUs do not prefetch by themselves.
 const Ahead = 16 << 10
 
 // Soon is a hint: the elements of s that lie Ahead of this step's are needed soon. It changes no

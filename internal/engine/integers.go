@@ -275,7 +275,7 @@ var (
 )
 
 // packCodes makes the pairs that SkinnyKernels.QKCodes takes, or QKCodes4: it exchanges columns
-// first. For one query, QKCodes takes columns in order, and its pairs move together.
+// first. For one query, QKCodes takes columns in order, and the pairs are moved side by side.
 func packCodes(t *tile) {
 	packPanel(t)
 	d, _ := t.job.codeColumns()

@@ -38,9 +38,10 @@ func (j *job) leave() {
 	}
 }
 
-// wait returns when nobody is inside. It spins before it parks, see spin. It polls for as long as a
-// worker does before it yields its processor for the first time: mostly the last task ends soon,
-// and who yields may go on where another goroutine has been, whose cache has nothing of the call.
+// wait returns when nobody is inside. It polls, also where spinning is off, and spins before it
+// parks, see spin. It polls about as long as a worker does before it yields its processor for the
+// first time: mostly the last task ends soon, and who yields may go on where another goroutine has
+// been, whose cache has nothing of the call.
 func (j *job) wait() {
 	for range pollCount {
 		if j.inside.Load() == 0 {

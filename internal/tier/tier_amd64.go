@@ -4,10 +4,10 @@ package tier
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = 1
 
-// NarrowValues is the least number of columns of values of the same.
+// NarrowValues is the least number of columns of values in float16, bfloat16 or int8.
 const NarrowValues = ukernel.SkinnyColumns
 
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so

@@ -8,10 +8,10 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
-// NarrowValues is the least number of columns of values of the same.
+// NarrowValues is the least number of columns of values in float16, bfloat16 or int8.
 const NarrowValues = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own

@@ -4,11 +4,11 @@ package tier
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// NarrowStep divides the columns of SkinnyKernels' kernels for float16, bfloat16 and int8, which
-// there are none of.
+// NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
+// There are none here.
 const NarrowStep = ukernel.SkinnyGroup
 
-// NarrowValues is the least number of columns of values of the same.
+// NarrowValues is the least number of columns of values in float16, bfloat16 or int8.
 const NarrowValues = ukernel.SkinnyGroup
 
 // archTiers returns no tier: there is no assembly for this architecture, or the build

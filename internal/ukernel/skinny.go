@@ -129,7 +129,7 @@ type SkinnyKernels struct {
 
 	// GroupPairs is Pairs of the same four lanes with the scales of an even number of groups: group
 	// g has the scale scales[j·lsc+g] of row j, units from unit[4g] on, and pairs from pairs[g·lpg]
-	// on, four side by side. pairs and unit have no more than that.
+	// on, four side by side. There are len(unit)/4 groups.
 	GroupPairs func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment.

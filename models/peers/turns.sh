@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# llama.cpp and attn in turn on one thread, both with activations of 8 bits: tokens/s of a prompt (256) and of generation (128)
-# usage: [LLAMA_BENCH=path/to/llama-bench] [ROUNDS=5] [PRECISION=int8] turns.sh MODEL.gguf...        (README.md says how to get llama-bench)
+# llama.cpp and attn in turn, both with activations of 8 bits: tokens/s of a prompt (256) and of generation (128)
+# usage: [LLAMA_BENCH=path/to/llama-bench] [ROUNDS=5] [THREADS=1] [PRECISION=int8] turns.sh MODEL.gguf...        (README.md says how to get llama-bench)
 # PRECISION=float32 is for files without quantized weights
 # prints the median and the best of the rounds
 set -euo pipefail
-bench=${LLAMA_BENCH:-llama-bench} precision=${PRECISION:-int8}
+bench=${LLAMA_BENCH:-llama-bench} precision=${PRECISION:-int8} threads=${THREADS:-1}
 package=$(cd "$(dirname "$0")/../decoder" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,11 +12,11 @@ trap 'rm -rf "$work"' EXIT
 for ((round = 0; round < ${ROUNDS:-5}; round++)); do
   for model in "$@"; do
     file=$(realpath "$model")
-    "$bench" -m "$file" -t 1 -p 256 -n 128 -r 1 -o json 2>/dev/null | python3 -c '
+    "$bench" -m "$file" -t "$threads" -p 256 -n 128 -r 1 -o json 2>/dev/null | python3 -c '
 import json, sys
 for r in json.load(sys.stdin):
     print("llama.cpp", "prompt" if r["n_prompt"] else "generate", r["avg_ts"])' | sed "s|^|$model |"
-    (cd "$package" && "$work/attn" -test.run '^$' -test.cpu 1 -test.benchtime 1x -test.bench "Prompt/precision=$precision|Generate/greedy/precision=$precision" -model "$file") |
+    (cd "$package" && "$work/attn" -test.run '^$' -test.cpu "$threads" -test.benchtime 1x -test.bench "Prompt/precision=$precision|Generate/greedy/precision=$precision" -threads "$threads" -model "$file") |
       sed -nE "s|^Benchmark(Prompt\|Generate).* ([0-9.]+) tokens/s.*|$model attn \L\1\E \2|p"
   done
 done | python3 -c '

@@ -111,7 +111,7 @@ type pvEmitter struct {
 	ofScale       operand.Mem // columns left that have these
 }
 
-// lineKeys are the keys of a pass over rows of a line or less: so few columns take little time
+// lineKeys are the keys of a pass over rows of two lines or less: so few columns take little time
 // beside what a pass takes.
 const lineKeys = 4 * spec.SkinnyKeys
 
@@ -416,8 +416,8 @@ func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 }
 
 // fits skips the blocks of several lines if the queries are more than one group, which would read
-// V more than once, or if the columns of a block have more than one scale. What a line of bytes is
-// widened with takes longer for parts of it.
+// V more than once, or if the columns of a block have more than one scale. A whole line of fp8
+// takes fewer instructions a column than its parts, so that further queries read V again.
 func (f *pvEmitter) fits(s columnBlock) {
 	if f.element.IsFloat8() {
 		return

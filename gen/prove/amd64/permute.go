@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
@@ -121,6 +122,9 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 		}
 		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
 	case "VPMULTISHIFTQB":
+		if !strings.HasSuffix(e.in.Op, ".BCST") {
+			machine.Failf("%v: without 64 bits for all", e.in)
+		}
 		v, at := make(vec, words), e.read(args[1], words)
 		for i, two := range slices.Repeat(e.read(args[0], 2), words/2) { // 64 bits for all
 			v[i] = two

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/gen/prove/expr"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // rows of scores of a tile: the widths of an override, and counts.
@@ -334,6 +335,9 @@ func pvIntegers(quick bool, bits, step int) (list []Case) {
 				groups = dv / step
 			}
 			ldo, ldv, ldp, count := dv+i%3, dv*bits/8+i%2, (n+15)/16*16, (m+1)/2
+			if n <= ukernel.GroupLanes && m%2 > 0 {
+				ldp = ukernel.GroupLanes
+			}
 			lpg := count * ldp
 			pair := func(g *expr.Graph, i int) *expr.Node {
 				return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
