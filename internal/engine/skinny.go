@@ -211,8 +211,8 @@ func takesPacked(x *view.Tensor) bool {
 	return x.DType() == view.Int4 && x.Dim(3) >= ukernel.PackedColumns && (x.Group()%ukernel.PackedColumns == 0 || x.Group() == x.Dim(3))
 }
 
-// takesColumns tells whether rows of x have columns that skinny kernels widen: at least so many, and
-// whole groups that share a scale, or all that do.
+// takesColumns tells whether rows of x have columns that skinny kernels widen: at least so many,
+// and whole groups that share a scale, or all that do.
 func takesColumns(x *view.Tensor, least int) bool {
 	return x.Dim(3) >= least && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0 || x.Group() == x.Dim(3))
 }

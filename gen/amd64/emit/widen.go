@@ -46,8 +46,8 @@ func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-// LoadWideWhere is LoadWide of a narrow type with AVX-512, for the lanes of a mask. It reads nothing
-// else, and clears the other lanes.
+// LoadWideWhere is LoadWide of a narrow type with AVX-512, for the lanes of a mask. It reads
+// nothing else, and clears the other lanes.
 func (g *Gen) LoadWideWhere(e spec.Element, m operand.Mem, where reg.OpmaskVirtual, v reg.VecVirtual) {
 	switch e {
 	case spec.F16:

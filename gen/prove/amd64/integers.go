@@ -73,8 +73,8 @@ func (e *exec) extend(op string, args []machine.Operand, m masked) bool {
 	return true
 }
 
-// narrow reads n pieces of w bits, of which a mask clears some. Those are not touched, so there need
-// be no memory.
+// narrow reads n pieces of w bits, of which a mask clears some. Those are not touched, so there
+// need be no memory.
 func (e *exec) narrow(o machine.Operand, w, n int, m masked) vec {
 	pieces := make(vec, n)
 	if m.mask == nil {

@@ -166,7 +166,7 @@ func extract(g *Graph, x, _ *Node, numbers uint16) *Node {
 		if w == 1 || x.Args[0].IsConst() || x.Args[1].IsConst() || x.Args[0].Op == Concat && x.Args[1].Op == Concat {
 			return g.logic(x.Op, g.Extract(x.Args[0], lo, w), g.Extract(x.Args[1], lo, w))
 		}
-		if ofBytes(x.Args[0]) || ofBytes(x.Args[1]) { // a part of a word of values is one of them
+		if ofBytes(x.Args[0]) || ofBytes(x.Args[1]) { // a byte of a word of values is a value
 			if y, z := g.Extract(x.Args[0], lo, w), g.Extract(x.Args[1], lo, w); y.Is(0) || z.Is(0) {
 				return g.logic(x.Op, y, z)
 			}
@@ -197,8 +197,8 @@ func lookedUp(x *Node) bool {
 	return x.IsConst()
 }
 
-// ofBytes reports whether x is chosen from constants, or words joined from parts, of which all bits
-// are 0 but those of the same byte.
+// ofBytes reports whether x is chosen from constants, or from words joined from parts, whose bits
+// outside one byte, the same for all, are 0.
 func ofBytes(x *Node) bool {
 	set, ok := setIn(x)
 	return ok && x.Op == Select && set>>(bits.TrailingZeros64(set)&^7) < 256

@@ -272,8 +272,8 @@ func skinnyQK(step int, others ...int) func(k *Kernel, quick bool) []Case {
 	}
 }
 
-// narrowPV returns calls of PV for float16, bfloat16 or int8: whole groups of 16 columns, on amd64 8
-// columns or more.
+// narrowPV returns calls of PV for float16, bfloat16 or int8: whole groups of 16 columns, on amd64
+// 8 columns or more.
 func narrowPV(k *Kernel, quick bool) []Case {
 	if strings.HasPrefix(k.ISA, "avx") {
 		return skinnyPV(8, 1)(k, quick)
