@@ -129,7 +129,11 @@ func (pkg *testedPackage) flags() []string {
 // tests returns the packages to test on this platform.
 func (p *platform) tests(all []testedPackage) []testedPackage {
 	if p.list != nil {
-		return p.thinned(slices.Clone(p.list))
+		tests := slices.Clone(p.list)
+		for i := range tests {
+			tests[i].leaveOut(p.skip)
+		}
+		return p.thinned(tests)
 	}
 	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
 		return !pkg.runsOn(p)
