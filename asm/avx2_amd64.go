@@ -206,10 +206,10 @@ func weightBlocksGroupedAVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenU4x32AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightUnpackU4x32AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x32.
+// weightGemmU4x32AVX2 is BlockKernels.Gemm, see package ukernel. The format is U4x32.
 //
 //go:noescape
-func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightGemmU4x32AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8Minima4AVX2 is a product with quantized weights, to which kernels jump.
 //

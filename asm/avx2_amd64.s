@@ -7947,7 +7947,7 @@ done:
 
 // func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemm4AVX2(SB), NOSPLIT, $208-113
+TEXT ·weightGemm4AVX2(SB), NOSPLIT, $224-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -7957,6 +7957,11 @@ TEXT ·weightGemm4AVX2(SB), NOSPLIT, $208-113
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
 	MOVQ    c_len+8(FP), BX
+	MOVQ    BX, SI
+	ANDQ    $0x00030000, SI
+	MOVQ    SI, 208(SP)
+	SUBQ    SI, BX
+	MOVQ    BX, c_len+8(FP)
 	ADDQ    $0x00000300, BX
 	MOVQ    BX, cs+64(FP)
 	SHRQ    $0x03, BX
@@ -7996,7 +8001,13 @@ rows4segment:
 	SUBQ    R8, R9
 	MOVQ    R9, a_len+40(FP)
 	MOVQ    R8, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
+	CMPQ    208(SP), $0x00020000
+	JNE     rows4headless
+	MOVQ    SI, 216(SP)
+	ADDQ    $0x000000c0, SI
+
+rows4headless:
+	MOVQ $0x00000000, b_cap+88(FP)
 
 rows4pass:
 	MOVQ   DI, R8
@@ -8015,6 +8026,34 @@ rows4pass:
 	VXORPS Y7, Y7, Y7
 
 rows4block:
+	CMPQ      208(SP), $0x00020000
+	JNE       rows4step0single
+	MOVQ      b_cap+88(FP), R12
+	MOVQ      216(SP), R13
+	LEAQ      (R13)(R12*2), R13
+	MOVQ      R9, R14
+	SUBQ      R12, R14
+	VPMOVSXBD (R14), Y9
+	VCVTDQ2PS Y9, Y9
+	VCVTPH2PS (R13), Y8
+	VMULPS    Y9, Y8, Y8
+	VPMOVSXBD 8(R14), Y10
+	VCVTDQ2PS Y10, Y10
+	VCVTPH2PS 16(R13), Y9
+	VMULPS    Y10, Y9, Y9
+	VPMOVSXBD 48(R14), Y11
+	VCVTDQ2PS Y11, Y11
+	VCVTPH2PS 96(R13), Y10
+	VMULPS    Y11, Y10, Y10
+	VXORPS    const80000000AVX2<>+0(SB), Y10, Y10
+	VPMOVSXBD 56(R14), Y12
+	VCVTDQ2PS Y12, Y12
+	VCVTPH2PS 112(R13), Y11
+	VMULPS    Y12, Y11, Y11
+	VXORPS    const80000000AVX2<>+0(SB), Y11, Y11
+	JMP       rows4step0minima
+
+rows4step0single:
 	VCVTPH2PS (R9), Y8
 	VCVTPH2PS 16(R9), Y9
 	CMPQ      c_len+8(FP), $0x00000060
@@ -8290,7 +8329,13 @@ rows2segment:
 	SUBQ    DI, R8
 	MOVQ    R8, a_len+40(FP)
 	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
+	CMPQ    208(SP), $0x00020000
+	JNE     rows2headless
+	MOVQ    BX, 216(SP)
+	ADDQ    $0x000000c0, BX
+
+rows2headless:
+	MOVQ $0x00000000, b_cap+88(FP)
 
 rows2pass:
 	MOVQ   SI, DI
@@ -8307,6 +8352,43 @@ rows2pass:
 	VXORPS Y5, Y5, Y5
 
 rows2block:
+	CMPQ      208(SP), $0x00020000
+	JNE       rows2step0single
+	MOVQ      b_cap+88(FP), R11
+	MOVQ      216(SP), R12
+	LEAQ      (R12)(R11*2), R12
+	MOVQ      R8, R13
+	SUBQ      R11, R13
+	VPMOVSXBD (R13), Y7
+	VCVTDQ2PS Y7, Y7
+	VCVTPH2PS (R12), Y6
+	VMULPS    Y7, Y6, Y6
+	VPMOVSXBD 8(R13), Y8
+	VCVTDQ2PS Y8, Y8
+	VCVTPH2PS 16(R12), Y7
+	VMULPS    Y8, Y7, Y7
+	VPMOVSXBD 16(R13), Y9
+	VCVTDQ2PS Y9, Y9
+	VCVTPH2PS 32(R12), Y8
+	VMULPS    Y9, Y8, Y8
+	VPMOVSXBD 48(R13), Y10
+	VCVTDQ2PS Y10, Y10
+	VCVTPH2PS 96(R12), Y9
+	VMULPS    Y10, Y9, Y9
+	VXORPS    const80000000AVX2<>+0(SB), Y9, Y9
+	VPMOVSXBD 56(R13), Y11
+	VCVTDQ2PS Y11, Y11
+	VCVTPH2PS 112(R12), Y10
+	VMULPS    Y11, Y10, Y10
+	VXORPS    const80000000AVX2<>+0(SB), Y10, Y10
+	VPMOVSXBD 64(R13), Y12
+	VCVTDQ2PS Y12, Y12
+	VCVTPH2PS 128(R12), Y11
+	VMULPS    Y12, Y11, Y11
+	VXORPS    const80000000AVX2<>+0(SB), Y11, Y11
+	JMP       rows2step0minima
+
+rows2step0single:
 	VCVTPH2PS (R8), Y6
 	VCVTPH2PS 16(R8), Y7
 	VCVTPH2PS 32(R8), Y8
@@ -8566,21 +8648,64 @@ rows1segment:
 	SUBQ    DI, R8
 	MOVQ    R8, a_len+40(FP)
 	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R8
-	LEAQ    (BX)(R8*2), DI
-	LEAQ    (BX)(R8*4), R9
-	ADDQ    c_len+8(FP), R9
-	MOVQ    a_cap+48(FP), R8
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
+	CMPQ    208(SP), $0x00020000
+	JNE     rows1headless
+	MOVQ    BX, 216(SP)
+	ADDQ    $0x000000c0, BX
+
+rows1headless:
+	MOVQ   $0x00000000, b_cap+88(FP)
+	MOVQ   b_cap+88(FP), R8
+	LEAQ   (BX)(R8*2), DI
+	LEAQ   (BX)(R8*4), R9
+	ADDQ   c_len+8(FP), R9
+	MOVQ   a_cap+48(FP), R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
 rows1block:
 	MOVQ      SI, BX
+	CMPQ      208(SP), $0x00020000
+	JNE       rows1step0single
+	MOVQ      b_cap+88(FP), R10
+	MOVQ      216(SP), R11
+	LEAQ      (R11)(R10*2), R11
+	MOVQ      DI, R12
+	SUBQ      R10, R12
+	VPMOVSXBD (R12), Y7
+	VCVTDQ2PS Y7, Y7
+	VCVTPH2PS (R11), Y6
+	VMULPS    Y7, Y6, Y6
+	VPMOVSXBD 8(R12), Y8
+	VCVTDQ2PS Y8, Y8
+	VCVTPH2PS 16(R11), Y7
+	VMULPS    Y8, Y7, Y7
+	VPMOVSXBD 16(R12), Y9
+	VCVTDQ2PS Y9, Y9
+	VCVTPH2PS 32(R11), Y8
+	VMULPS    Y9, Y8, Y8
+	VPMOVSXBD 48(R12), Y10
+	VCVTDQ2PS Y10, Y10
+	VCVTPH2PS 96(R11), Y9
+	VMULPS    Y10, Y9, Y9
+	VXORPS    const80000000AVX2<>+0(SB), Y9, Y9
+	VPMOVSXBD 56(R12), Y11
+	VCVTDQ2PS Y11, Y11
+	VCVTPH2PS 112(R11), Y10
+	VMULPS    Y11, Y10, Y10
+	VXORPS    const80000000AVX2<>+0(SB), Y10, Y10
+	VPMOVSXBD 64(R12), Y12
+	VCVTDQ2PS Y12, Y12
+	VCVTPH2PS 128(R11), Y11
+	VMULPS    Y12, Y11, Y11
+	VXORPS    const80000000AVX2<>+0(SB), Y11, Y11
+	JMP       rows1step0minima
+
+rows1step0single:
 	VCVTPH2PS (DI), Y6
 	VCVTPH2PS 16(DI), Y7
 	VCVTPH2PS 32(DI), Y8
@@ -8742,15 +8867,52 @@ rows1step0:
 	PREFETCHT0   4096(R10)
 	PREFETCHT0   4160(R10)
 	MOVQ         SI, BX
-	VCVTPH2PS    48(DI), Y6
-	VCVTPH2PS    64(DI), Y7
-	VCVTPH2PS    80(DI), Y8
-	CMPQ         c_len+8(FP), $0x00000060
-	JE           rows1step3offset
-	VCVTPH2PS    144(DI), Y9
-	VCVTPH2PS    160(DI), Y10
-	VCVTPH2PS    176(DI), Y11
+	CMPQ         208(SP), $0x00020000
+	JNE          rows1step3single
+	MOVQ         b_cap+88(FP), SI
+	MOVQ         216(SP), R10
+	LEAQ         (R10)(SI*2), R10
+	MOVQ         DI, R11
+	SUBQ         SI, R11
+	VPMOVSXBD    24(R11), Y7
+	VCVTDQ2PS    Y7, Y7
+	VCVTPH2PS    48(R10), Y6
+	VMULPS       Y7, Y6, Y6
+	VPMOVSXBD    32(R11), Y8
+	VCVTDQ2PS    Y8, Y8
+	VCVTPH2PS    64(R10), Y7
+	VMULPS       Y8, Y7, Y7
+	VPMOVSXBD    40(R11), Y9
+	VCVTDQ2PS    Y9, Y9
+	VCVTPH2PS    80(R10), Y8
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    72(R11), Y10
+	VCVTDQ2PS    Y10, Y10
+	VCVTPH2PS    144(R10), Y9
+	VMULPS       Y10, Y9, Y9
+	VXORPS       const80000000AVX2<>+0(SB), Y9, Y9
+	VPMOVSXBD    80(R11), Y11
+	VCVTDQ2PS    Y11, Y11
+	VCVTPH2PS    160(R10), Y10
+	VMULPS       Y11, Y10, Y10
+	VXORPS       const80000000AVX2<>+0(SB), Y10, Y10
+	VPMOVSXBD    88(R11), Y12
+	VCVTDQ2PS    Y12, Y12
+	VCVTPH2PS    176(R10), Y11
+	VMULPS       Y12, Y11, Y11
+	VXORPS       const80000000AVX2<>+0(SB), Y11, Y11
 	JMP          rows1step3minima
+
+rows1step3single:
+	VCVTPH2PS 48(DI), Y6
+	VCVTPH2PS 64(DI), Y7
+	VCVTPH2PS 80(DI), Y8
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows1step3offset
+	VCVTPH2PS 144(DI), Y9
+	VCVTPH2PS 160(DI), Y10
+	VCVTPH2PS 176(DI), Y11
+	JMP       rows1step3minima
 
 rows1step3offset:
 	VMULPS constc1000000AVX2<>+0(SB), Y6, Y9
@@ -15174,22 +15336,22 @@ scales4:
 
 numbers:
 	LEAQ    (AX)(R9*4), R11
-	VMOVDQU (R10), Y4
+	VMOVUPS (R10), Y4
 	ADDQ    SI, R10
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
 	VPSRLD  $0x04, Y4, Y4
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU (R10), Y6
+	VMOVUPS (R10), Y6
 	ADDQ    SI, R10
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
 	VPSRLD  $0x04, Y6, Y6
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU (R10), Y8
+	VMOVUPS (R10), Y8
 	ADDQ    SI, R10
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y9
 	VPSRLD  $0x04, Y8, Y8
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VMOVDQU (R10), Y10
+	VMOVUPS (R10), Y10
 	ADDQ    SI, R10
 	VPAND   const0f0f0f0fAVX2<>+0(SB), Y10, Y11
 	VPSRLD  $0x04, Y10, Y10
@@ -15197,7 +15359,7 @@ numbers:
 	CMPQ    dst_cap+16(FP), $0x01
 	JL      bytes
 	JG      more
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
@@ -15227,7 +15389,7 @@ numbers:
 more:
 	CMPQ    dst_cap+16(FP), $0x02
 	JG      most
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
@@ -15240,7 +15402,7 @@ more:
 	VPSRLD  $0x02, Y12, Y12
 	VPAND   const30303030AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y6, Y6
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   const30303030AVX2<>+0(SB), Y13, Y13
@@ -15256,28 +15418,28 @@ more:
 	JMP     bytes
 
 most:
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
 	VPOR    Y13, Y5, Y5
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y4, Y4
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
 	VPOR    Y13, Y7, Y7
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y6, Y6
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
 	VPOR    Y13, Y9, Y9
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y12, Y12
 	VPOR    Y12, Y8, Y8
-	VMOVDQU (R10), Y12
+	VMOVUPS (R10), Y12
 	ADDQ    SI, R10
 	VPSLLD  $0x04, Y12, Y13
 	VPAND   constf0f0f0f0AVX2<>+0(SB), Y13, Y13
@@ -15291,7 +15453,7 @@ bytes:
 	JE      unpack
 	CMPQ    dst_len+8(FP), $0x07
 	JE      eight
-	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	VMOVUPS const000000ffAVX2<>+0(SB), Y12
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
 
@@ -15362,7 +15524,7 @@ done:
 
 eight:
 	VMULPS  const47800000AVX2<>+0(SB), Y1, Y1
-	VMOVDQU const000000ffAVX2<>+0(SB), Y12
+	VMOVUPS const000000ffAVX2<>+0(SB), Y12
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
 
@@ -15482,14 +15644,11 @@ TEXT ·weightWidenU4x32AVX2(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000012, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
-// func weightUnpackU4x32AVX2(dst []uint32, b []byte, lanes int, k int)
-TEXT ·weightUnpackU4x32AVX2(SB), NOSPLIT, $0-64
+// func weightGemmU4x32AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    $0x00000003, dst_len+8(FP)
-	MOVQ    $0x00000000, dst_cap+16(FP)
-	MOVQ    $0x0000000c, b_len+32(FP)
-	MOVQ    $0x00000012, b_cap+40(FP)
-	JMP     ·weightBlocksGroupedAVX2+0(SB)
+	MOVQ    $0x00020060, c_len+8(FP)
+	JMP     ·weightGemm4AVX2+0(SB)
 
 // func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -20123,7 +20282,7 @@ rows2block:
 	VMOVUPS 224(R9), Y11
 	VMOVUPS 64(R9), Y9
 	VMOVUPS 256(R9), Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y6
+	VMOVUPS const000000ffAVX2<>+0(SB), Y6
 	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
@@ -20216,7 +20375,7 @@ rows2step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x02
+	CMPQ         c_cap+16(FP), $0x00000002
 	JNE          rows2step0half
 	VMOVUPS      384(R9), Y7
 	VMOVUPS      576(R9), Y10
@@ -20415,7 +20574,7 @@ rows1block:
 	VMOVUPS 224(R8), Y11
 	VMOVUPS 64(R8), Y9
 	VMOVUPS 256(R8), Y12
-	VMOVDQU const000000ffAVX2<>+0(SB), Y6
+	VMOVUPS const000000ffAVX2<>+0(SB), Y6
 	MOVQ    $0x00000003, c_cap+16(FP)
 	PCALIGN $0x40
 
@@ -20495,7 +20654,7 @@ rows1step0words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x02
+	CMPQ         c_cap+16(FP), $0x00000002
 	JNE          rows1step0half
 	VMOVUPS      384(R8), Y7
 	VMOVUPS      576(R8), Y10
@@ -20600,7 +20759,7 @@ rows1step0lastwords:
 	VMOVUPS      320(R8), Y11
 	VMOVUPS      160(R8), Y9
 	VMOVUPS      352(R8), Y12
-	VMOVDQU      const000000ffAVX2<>+0(SB), Y6
+	VMOVUPS      const000000ffAVX2<>+0(SB), Y6
 	MOVQ         $0x00000003, c_cap+16(FP)
 	PCALIGN      $0x40
 
@@ -20673,7 +20832,7 @@ rows1step3words:
 	VMULPS       const3b800000AVX2<>+0(SB), Y7, Y7
 	VMULPS       const3b800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3b800000AVX2<>+0(SB), Y9, Y9
-	CMPQ         c_cap+16(FP), $0x02
+	CMPQ         c_cap+16(FP), $0x00000002
 	JNE          rows1step3half
 	VMOVUPS      480(R8), Y7
 	VMOVUPS      672(R8), Y10

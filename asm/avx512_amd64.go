@@ -306,6 +306,21 @@ func weightGemmInt8TilesIQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightWidenIQ4AVX512(dst []float32, b []byte, lanes int, k int)
 
+// weightBlocksGroupedAVX512 widens or unpacks blocks of grouped formats, whose kernels jump to it.
+//
+//go:noescape
+func weightBlocksGroupedAVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenU4x32AVX512 is BlockKernels.Widen, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightWidenU4x32AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmU4x32AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32.
+//
+//go:noescape
+func weightGemmU4x32AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
 // weightGemmInt8Minima4AVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
@@ -326,6 +341,16 @@ func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx in
 //go:noescape
 func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenU4x16AVX512 is BlockKernels.Widen, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU4x16AVX512 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
+//
+//go:noescape
+func weightUnpackU4x16AVX512(dst []uint32, b []byte, lanes int, k int)
+
 // weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
@@ -340,6 +365,16 @@ func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx in
 //
 //go:noescape
 func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenU5x32AVX512 is BlockKernels.Widen, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightWidenU5x32AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU5x32AVX512 is BlockKernels.Unpack, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightUnpackU5x32AVX512(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmInt8Minima5AVX512 is a product with quantized weights, to which kernels jump.
 //
@@ -356,6 +391,16 @@ func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []by
 //go:noescape
 func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenU5x16AVX512 is BlockKernels.Widen, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackU5x16AVX512 is BlockKernels.Unpack, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightUnpackU5x16AVX512(dst []uint32, b []byte, lanes int, k int)
+
 // weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
@@ -365,6 +410,16 @@ func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []by
 //
 //go:noescape
 func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenS6x16AVX512 is BlockKernels.Widen, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightWidenS6x16AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS6x16AVX512 is BlockKernels.Unpack, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightUnpackS6x16AVX512(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmInt8Grouped6AVX512 is a product with quantized weights, to which kernels jump.
 //
@@ -386,6 +441,16 @@ func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesS6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS5x16F32AVX512 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS5x16F32AVX512 is BlockKernels.Unpack, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightUnpackS5x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
+
 // weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
@@ -396,6 +461,16 @@ func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS8x16F32AVX512 is BlockKernels.Widen, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightUnpackS8x16F32AVX512 is BlockKernels.Unpack, see package ukernel. The format is S8x16F32.
+//
+//go:noescape
+func weightUnpackS8x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
+
 // weightGemmInt8S8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
 //
 //go:noescape
@@ -405,6 +480,11 @@ func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //
 //go:noescape
 func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmUnpackedAVX512 is WeightKernels.GemmUnpacked, see package ukernel.
+//
+//go:noescape
+func weightGemmUnpackedAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 
 // gemmTilesAVX512 is Unit.GemmTiles, see package ukernel.
 //

@@ -11411,7 +11411,7 @@ done:
 
 // func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemm4AVX512(SB), NOSPLIT, $216-113
+TEXT ·weightGemm4AVX512(SB), NOSPLIT, $224-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -11422,7 +11422,7 @@ TEXT ·weightGemm4AVX512(SB), NOSPLIT, $216-113
 	LEAQ    (DX)(DX*2), BX
 	MOVQ    c_len+8(FP), SI
 	MOVQ    SI, DI
-	ANDQ    $0x00010000, DI
+	ANDQ    $0x00030000, DI
 	MOVQ    DI, 208(SP)
 	SUBQ    DI, SI
 	MOVQ    SI, c_len+8(FP)
@@ -11461,26 +11461,69 @@ rows4segment:
 	SUBQ    R8, R9
 	MOVQ    R9, a_len+40(FP)
 	MOVQ    R8, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R9
-	LEAQ    (SI)(R9*2), R8
-	LEAQ    (SI)(R9*4), SI
-	ADDQ    c_len+8(FP), SI
-	MOVQ    a_cap+48(FP), R9
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
+	CMPQ    208(SP), $0x00020000
+	JNE     rows4headless
+	MOVQ    SI, 216(SP)
+	ADDQ    $0x000000c0, SI
+
+rows4headless:
+	MOVQ   $0x00000000, b_cap+88(FP)
+	MOVQ   b_cap+88(FP), R9
+	LEAQ   (SI)(R9*2), R8
+	LEAQ   (SI)(R9*4), SI
+	ADDQ   c_len+8(FP), SI
+	MOVQ   a_cap+48(FP), R9
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 
 rows4block:
+	CMPQ      208(SP), $0x00020000
+	JNE       rows4step0single
+	MOVQ      b_cap+88(FP), R10
+	MOVQ      216(SP), R11
+	LEAQ      (R11)(R10*2), R11
+	MOVQ      R8, R12
+	SUBQ      R10, R12
+	VPMOVSXBD (R12), Z13
+	VCVTDQ2PS Z13, Z13
+	VCVTPH2PS (R11), Z12
+	VMULPS    Z13, Z12, Z12
+	VPMOVSXBD 16(R12), Z14
+	VCVTDQ2PS Z14, Z14
+	VCVTPH2PS 32(R11), Z13
+	VMULPS    Z14, Z13, Z13
+	VPMOVSXBD 32(R12), Z15
+	VCVTDQ2PS Z15, Z15
+	VCVTPH2PS 64(R11), Z14
+	VMULPS    Z15, Z14, Z14
+	VPMOVSXBD 48(R12), Z16
+	VCVTDQ2PS Z16, Z16
+	VCVTPH2PS 96(R11), Z15
+	VMULPS    Z16, Z15, Z15
+	VXORPS    const80000000AVX512<>+0(SB), Z15, Z15
+	VPMOVSXBD 64(R12), Z17
+	VCVTDQ2PS Z17, Z17
+	VCVTPH2PS 128(R11), Z16
+	VMULPS    Z17, Z16, Z16
+	VXORPS    const80000000AVX512<>+0(SB), Z16, Z16
+	VPMOVSXBD 80(R12), Z18
+	VCVTDQ2PS Z18, Z18
+	VCVTPH2PS 160(R11), Z17
+	VMULPS    Z18, Z17, Z17
+	VXORPS    const80000000AVX512<>+0(SB), Z17, Z17
+	JMP       rows4step0minima
+
+rows4step0single:
 	VCVTPH2PS (R8), Z12
 	VCVTPH2PS 32(R8), Z13
 	VCVTPH2PS 64(R8), Z14
@@ -11506,8 +11549,8 @@ rows4step0selves:
 
 rows4step0minima:
 	VMOVUPS numbers16S4AVX512<>+0(SB), Z18
-	CMPQ    208(SP), $0x00
-	JE      rows4step0table
+	CMPQ    208(SP), $0x00010000
+	JNE     rows4step0table
 	VMOVUPS numbers16IQ4AVX512<>+0(SB), Z18
 
 rows4step0table:
@@ -11875,17 +11918,60 @@ rows1segment:
 	SUBQ    DI, R8
 	MOVQ    R8, a_len+40(FP)
 	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R8
-	LEAQ    (BX)(R8*2), DI
-	LEAQ    (BX)(R8*4), BX
-	ADDQ    c_len+8(FP), BX
-	MOVQ    a_cap+48(FP), R8
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	CMPQ    208(SP), $0x00020000
+	JNE     rows1headless
+	MOVQ    BX, 216(SP)
+	ADDQ    $0x000000c0, BX
+
+rows1headless:
+	MOVQ   $0x00000000, b_cap+88(FP)
+	MOVQ   b_cap+88(FP), R8
+	LEAQ   (BX)(R8*2), DI
+	LEAQ   (BX)(R8*4), BX
+	ADDQ   c_len+8(FP), BX
+	MOVQ   a_cap+48(FP), R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 
 rows1block:
+	CMPQ      208(SP), $0x00020000
+	JNE       rows1step0single
+	MOVQ      b_cap+88(FP), R9
+	MOVQ      216(SP), R10
+	LEAQ      (R10)(R9*2), R10
+	MOVQ      DI, R11
+	SUBQ      R9, R11
+	VPMOVSXBD (R11), Z4
+	VCVTDQ2PS Z4, Z4
+	VCVTPH2PS (R10), Z3
+	VMULPS    Z4, Z3, Z3
+	VPMOVSXBD 16(R11), Z5
+	VCVTDQ2PS Z5, Z5
+	VCVTPH2PS 32(R10), Z4
+	VMULPS    Z5, Z4, Z4
+	VPMOVSXBD 32(R11), Z6
+	VCVTDQ2PS Z6, Z6
+	VCVTPH2PS 64(R10), Z5
+	VMULPS    Z6, Z5, Z5
+	VPMOVSXBD 48(R11), Z7
+	VCVTDQ2PS Z7, Z7
+	VCVTPH2PS 96(R10), Z6
+	VMULPS    Z7, Z6, Z6
+	VXORPS    const80000000AVX512<>+0(SB), Z6, Z6
+	VPMOVSXBD 64(R11), Z8
+	VCVTDQ2PS Z8, Z8
+	VCVTPH2PS 128(R10), Z7
+	VMULPS    Z8, Z7, Z7
+	VXORPS    const80000000AVX512<>+0(SB), Z7, Z7
+	VPMOVSXBD 80(R11), Z9
+	VCVTDQ2PS Z9, Z9
+	VCVTPH2PS 160(R10), Z8
+	VMULPS    Z9, Z8, Z8
+	VXORPS    const80000000AVX512<>+0(SB), Z8, Z8
+	JMP       rows1step0minima
+
+rows1step0single:
 	VCVTPH2PS (DI), Z3
 	VCVTPH2PS 32(DI), Z4
 	VCVTPH2PS 64(DI), Z5
@@ -11911,8 +11997,8 @@ rows1step0selves:
 
 rows1step0minima:
 	VMOVUPS numbers16S4AVX512<>+0(SB), Z9
-	CMPQ    208(SP), $0x00
-	JE      rows1step0table
+	CMPQ    208(SP), $0x00010000
+	JNE     rows1step0table
 	VMOVUPS numbers16IQ4AVX512<>+0(SB), Z9
 
 rows1step0table:
@@ -16339,6 +16425,359 @@ step:
 done:
 	VZEROUPPER
 	RET
+
+// func weightBlocksGroupedAVX512(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·weightBlocksGroupedAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	MOVQ    b_len+32(FP), DI
+	MOVQ    b_cap+40(FP), R8
+	IMULQ   SI, DI
+	IMULQ   DX, R8
+
+block:
+	TESTQ $0x0000007f, BX
+	JNZ   passed
+	MOVQ  CX, b_base+24(FP)
+	CMPQ  dst_len+8(FP), $0x03
+	JNE   unlikeU5x32
+	LEAQ  (CX)(DX*2), CX
+	LEAQ  (CX)(DX*2), CX
+
+unlikeU5x32:
+	CMPQ dst_len+8(FP), $0x05
+	JNE  unlikeS6x16
+	LEAQ (CX)(DX*2), CX
+
+unlikeS6x16:
+passed:
+	XORQ R9, R9
+
+vector:
+	CMPQ      dst_len+8(FP), $0x03
+	JNE       scales1
+	MOVQ      b_base+24(FP), R10
+	LEAQ      (R10)(R9*2), R10
+	VCVTPH2PS (R10), Z1
+	LEAQ      (R10)(DX*2), R10
+	VCVTPH2PS (R10), Z3
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (CX)(R9*1), R10
+	VPMOVSXBD (R10), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, Z1
+	LEAQ      (R10)(DX*1), R10
+	VPMOVSXBD (R10), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z2, Z3
+	LEAQ      (R10)(DX*1), R10
+	LEAQ      (R10)(R9*2), R10
+	ADDQ      R9, R10
+	JMP       numbers
+
+scales1:
+	CMPQ      dst_len+8(FP), $0x04
+	JNE       scales2
+	LEAQ      (CX)(R9*2), R10
+	VCVTPH2PS (R10), Z2
+	LEAQ      (R10)(DX*2), R10
+	VCVTPH2PS (R10), Z4
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRAD    $0x10, Z0, Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS    Z2, Z0, Z0
+	VPSRAD    $0x10, Z1, Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z2, Z1, Z1
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Z3
+	VPSLLD    $0x10, Z3, Z2
+	VPSRAD    $0x10, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z4, Z2, Z2
+	VPSRAD    $0x10, Z3, Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales2:
+	CMPQ      dst_len+8(FP), $0x05
+	JNE       scales3
+	MOVQ      b_base+24(FP), R10
+	LEAQ      (R10)(R9*2), R10
+	VCVTPH2PS (R10), Z2
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (CX)(R9*2), R10
+	VPMOVSXBW (R10), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRAD    $0x10, Z0, Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS    Z2, Z0, Z0
+	VPSRAD    $0x10, Z1, Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z2, Z1, Z1
+	LEAQ      (R10)(DX*2), R10
+	VMULPS    const42000000AVX512<>+0(SB), Z0, Z2
+	VMULPS    const42000000AVX512<>+0(SB), Z1, Z3
+	LEAQ      (R10)(R9*2), R10
+	JMP       numbers
+
+scales3:
+	CMPQ    dst_len+8(FP), $0x06
+	JNE     scales4
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Z0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Z1
+	ADDQ    SI, R10
+	VMULPS  const41800000AVX512<>+0(SB), Z0, Z2
+	VMULPS  const41800000AVX512<>+0(SB), Z1, Z3
+	JMP     numbers
+
+scales4:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Z0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Z1
+	ADDQ    SI, R10
+	VMULPS  const43000000AVX512<>+0(SB), Z0, Z2
+	VMULPS  const43000000AVX512<>+0(SB), Z1, Z3
+
+numbers:
+	LEAQ       (AX)(R9*4), R11
+	VMOVUPS    (R10), Z4
+	ADDQ       SI, R10
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z4, Z5
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z4, Z4
+	VMOVUPS    (R10), Z6
+	ADDQ       SI, R10
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z6, Z7
+	VPSRLD     $0x04, Z6, Z6
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z6, Z6
+	VMOVUPS    (R10), Z8
+	ADDQ       SI, R10
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z8, Z9
+	VPSRLD     $0x04, Z8, Z8
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z8, Z8
+	VMOVUPS    (R10), Z10
+	ADDQ       SI, R10
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z10, Z11
+	VPSRLD     $0x04, Z10, Z10
+	VPANDD     const0f0f0f0fAVX512<>+0(SB), Z10, Z10
+	CMPQ       dst_cap+16(FP), $0x01
+	JL         bytes
+	JG         more
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z5
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z12, Z4
+	VPSLLD     $0x03, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z7
+	VPSRLD     $0x01, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z6
+	VPSLLD     $0x02, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z9
+	VPSRLD     $0x02, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z8
+	VPSLLD     $0x01, Z12, Z13
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z13, Z11
+	VPSRLD     $0x03, Z12, Z12
+	VPTERNLOGD $0xf8, const10101010AVX512<>+0(SB), Z12, Z10
+	JMP        bytes
+
+more:
+	CMPQ       dst_cap+16(FP), $0x02
+	JG         most
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z13, Z5
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z12, Z4
+	VPSLLD     $0x02, Z12, Z13
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z13, Z7
+	VPSRLD     $0x02, Z12, Z12
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z12, Z6
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z13, Z9
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z12, Z8
+	VPSLLD     $0x02, Z12, Z13
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z13, Z11
+	VPSRLD     $0x02, Z12, Z12
+	VPTERNLOGD $0xf8, const30303030AVX512<>+0(SB), Z12, Z10
+	JMP        bytes
+
+most:
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z13, Z5
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z12, Z4
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z13, Z7
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z12, Z6
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z13, Z9
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z12, Z8
+	VMOVUPS    (R10), Z12
+	ADDQ       SI, R10
+	VPSLLD     $0x04, Z12, Z13
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z13, Z11
+	VPTERNLOGD $0xf8, constf0f0f0f0AVX512<>+0(SB), Z12, Z10
+
+bytes:
+	VMULPS  const37800000AVX512<>+0(SB), Z1, Z1
+	CMPQ    b_len+32(FP), $0x0c
+	JE      unpack
+	VMOVUPS const000000ffAVX512<>+0(SB), Z12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+byte:
+	VPANDD      Z12, Z5, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z7, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z9, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z11, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z4, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z6, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z8, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPANDD      Z12, Z10, Z13
+	VCVTUDQ2PS  Z13, Z13
+	VFMSUB213PS Z2, Z0, Z13
+	VMOVUPS     Z13, (R11)
+	ADDQ        SI, R11
+	VPSLLD      $0x08, Z12, Z12
+	VMULPS      const3b800000AVX512<>+0(SB), Z0, Z0
+	CMPQ        R10, $0x03
+	JNE         bytehalf
+	VMOVUPS     Z1, Z0
+	VMOVUPS     Z3, Z2
+
+bytehalf:
+	DECQ R10
+	JNZ  byte
+
+next:
+	ADDQ $0x00000010, R9
+	CMPQ R9, DX
+	JLT  vector
+	ADDQ DI, AX
+	ADDQ R8, CX
+	SUBQ $0x00000020, BX
+	JNZ  block
+
+done:
+	VZEROUPPER
+	RET
+
+unpack:
+	VMOVUPS Z0, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z2, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z1, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z3, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z5, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z7, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z9, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z11, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z4, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z6, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z8, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Z10, (R11)
+	ADDQ    SI, R11
+	JMP     next
+
+DATA const42000000AVX512<>+0(SB)/64, $"\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B\x00\x00\x00B"
+GLOBL const42000000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const43000000AVX512<>+0(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
+GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
+GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
+GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constf0f0f0f0AVX512<>+0(SB)/64, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
+GLOBL constf0f0f0f0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const37800000AVX512<>+0(SB)/64, $"\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807\x00\x00\x807"
+GLOBL const37800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightWidenU4x32AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000012, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightGemmU4x32AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00020060, c_len+8(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
 
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -22445,6 +22884,24 @@ few:
 	MOVQ $0x00000001, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
+// func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackU4x16AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU4x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000000, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000018, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
 // func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
@@ -23117,6 +23574,24 @@ few:
 	MOVQ $0x00000040, c_cap+16(FP)
 	MOVQ $0x00000001, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightWidenU5x32AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000016, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackU5x32AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000003, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000016, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
 // func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -28951,9 +29426,6 @@ vectors1rows1storeintegerstwo:
 	VPMOVSXBW (DI)(R11*1), Z4
 	JMP       vectors1rows1storeintegersany
 
-DATA const10101010AVX512<>+0(SB)/64, $"\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10\x10"
-GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
 GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -28983,6 +29455,24 @@ few:
 	MOVQ $0x00000001, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
 
+// func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackU5x16AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackU5x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000004, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
 // func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
@@ -29008,6 +29498,24 @@ few:
 	MOVQ $0x00000040, c_cap+16(FP)
 	MOVQ $0x00000001, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
+
+// func weightWidenS6x16AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000005, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001a, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackS6x16AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS6x16AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000005, dst_len+8(FP)
+	MOVQ    $0x00000002, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001a, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
 // func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -32436,9 +32944,6 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
-DATA const30303030AVX512<>+0(SB)/64, $"0000000000000000000000000000000000000000000000000000000000000000"
-GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA const00000020AVX512<>+0(SB)/64, $" \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00"
 GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -33064,6 +33569,24 @@ few:
 	MOVQ $0x00000020, c_cap+16(FP)
 	MOVQ $0x00000001, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped6AVX512+0(SB)
+
+// func weightWidenS5x16F32AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS5x16F32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackS5x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS5x16F32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000006, dst_len+8(FP)
+	MOVQ    $0x00000001, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x0000001c, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
@@ -34321,6 +34844,24 @@ TEXT ·weightGemmInt8TilesS5x16F32AVX512(SB), NOSPLIT, $0-113
 few:
 	JMP ·weightGemmInt8S5x16F32AVX512+0(SB)
 
+// func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8x16F32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000007, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x00000020, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
+// func weightUnpackS8x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
+TEXT ·weightUnpackS8x16F32AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    $0x00000007, dst_len+8(FP)
+	MOVQ    $0x00000004, dst_cap+16(FP)
+	MOVQ    $0x0000000c, b_len+32(FP)
+	MOVQ    $0x00000028, b_cap+40(FP)
+	JMP     ·weightBlocksGroupedAVX512+0(SB)
+
 // func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·weightGemmInt8S8x16F32AVX512(SB), $11136-113
@@ -35564,9 +36105,6 @@ vectors1rows1done:
 	VZEROUPPER
 	RET
 
-DATA constf0f0f0f0AVX512<>+0(SB)/64, $"\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0"
-GLOBL constf0f0f0f0AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA const00000080AVX512<>+0(SB)/64, $"\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00"
 GLOBL const00000080AVX512<>(SB), RODATA|NOPTR, $64
 
@@ -35580,6 +36118,470 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 
 few:
 	JMP ·weightGemmInt8S8x16F32AVX512+0(SB)
+
+// func weightGemmUnpackedAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·weightGemmUnpackedAVX512(SB), NOSPLIT, $208-144
+	PCALIGN $0x40
+	SHLQ    $0x02, ldc+24(FP)
+	MOVQ    c_base+0(FP), AX
+	MOVQ    cs+64(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	LEAQ    (DX)(DX*2), BX
+	MOVQ    next_base+120(FP), SI
+
+	// Tiles of 2 to 4 × 3 vectors.
+rows4:
+	CMPQ    m+96(FP), $+2
+	JL      rows4done
+	MOVQ    $0x00000004, R8
+	MOVQ    m+96(FP), DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    DI, 192(SP)
+	MOVQ    $0x00000004, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	LEAQ    heightsAVX512<>+48(SB), R8
+	MOVQ    (R8)(DI*8), DI
+	MOVQ    DI, 200(SP)
+	MOVQ    b_base+72(FP), DI
+	MOVQ    a_base+32(FP), R8
+	MOVQ    k+104(FP), R9
+	MOVQ    R9, a_len+40(FP)
+	MOVBQZX load+112(FP), R9
+	MOVQ    R9, b_len+80(FP)
+
+rows4segment:
+	MOVQ    $0x00000080, R9
+	MOVQ    a_len+40(FP), R10
+	CMPQ    R10, R9
+	CMOVQLT R10, R9
+	SUBQ    R9, R10
+	MOVQ    R10, a_len+40(FP)
+	MOVQ    R9, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R10
+	LEAQ    (DI)(R10*4), R9
+	LEAQ    (DI)(R10*4), DI
+	ADDQ    $0x00000300, DI
+	MOVQ    a_cap+48(FP), R10
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+
+rows4block:
+	VMOVUPS (R9), Z13
+	VMOVUPS 192(R9), Z16
+	VMOVUPS 64(R9), Z14
+	VMOVUPS 256(R9), Z17
+	VMOVUPS 128(R9), Z15
+	VMOVUPS 320(R9), Z18
+	VMOVUPS const000000ffAVX512<>+0(SB), Z12
+	MOVQ    $0x00000004, c_cap+16(FP)
+	PCALIGN $0x40
+
+rows4step0:
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	PREFETCHT0 256(SI)
+	PREFETCHT0 320(SI)
+	ADDQ       $0x00000180, SI
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows4step0words:
+	VPANDD       (DI), Z12, Z19
+	VCVTUDQ2PS   Z19, Z19
+	VFMSUB213PS  Z16, Z13, Z19
+	VPANDD       64(DI), Z12, Z20
+	VCVTUDQ2PS   Z20, Z20
+	VFMSUB213PS  Z17, Z14, Z20
+	VPANDD       128(DI), Z12, Z21
+	VCVTUDQ2PS   Z21, Z21
+	VFMSUB213PS  Z18, Z15, Z21
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z19, Z0
+	VFMADD231PS  Z22, Z20, Z1
+	VFMADD231PS  Z22, Z21, Z2
+	VBROADCASTSS (R8)(DX*1), Z22
+	VFMADD231PS  Z22, Z19, Z3
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	JEQ          rows4next0
+	VBROADCASTSS (R8)(DX*2), Z22
+	VFMADD231PS  Z22, Z19, Z6
+	VFMADD231PS  Z22, Z20, Z7
+	VFMADD231PS  Z22, Z21, Z8
+	JPS          rows4next0
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z19, Z9
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+
+rows4next0:
+	ADDQ         CX, R8
+	VPANDD       192(DI), Z12, Z19
+	VCVTUDQ2PS   Z19, Z19
+	VFMSUB213PS  Z16, Z13, Z19
+	VPANDD       256(DI), Z12, Z20
+	VCVTUDQ2PS   Z20, Z20
+	VFMSUB213PS  Z17, Z14, Z20
+	VPANDD       320(DI), Z12, Z21
+	VCVTUDQ2PS   Z21, Z21
+	VFMSUB213PS  Z18, Z15, Z21
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z19, Z0
+	VFMADD231PS  Z22, Z20, Z1
+	VFMADD231PS  Z22, Z21, Z2
+	VBROADCASTSS (R8)(DX*1), Z22
+	VFMADD231PS  Z22, Z19, Z3
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	JEQ          rows4next1
+	VBROADCASTSS (R8)(DX*2), Z22
+	VFMADD231PS  Z22, Z19, Z6
+	VFMADD231PS  Z22, Z20, Z7
+	VFMADD231PS  Z22, Z21, Z8
+	JPS          rows4next1
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z19, Z9
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+
+rows4next1:
+	ADDQ         CX, R8
+	VPANDD       384(DI), Z12, Z19
+	VCVTUDQ2PS   Z19, Z19
+	VFMSUB213PS  Z16, Z13, Z19
+	VPANDD       448(DI), Z12, Z20
+	VCVTUDQ2PS   Z20, Z20
+	VFMSUB213PS  Z17, Z14, Z20
+	VPANDD       512(DI), Z12, Z21
+	VCVTUDQ2PS   Z21, Z21
+	VFMSUB213PS  Z18, Z15, Z21
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z19, Z0
+	VFMADD231PS  Z22, Z20, Z1
+	VFMADD231PS  Z22, Z21, Z2
+	VBROADCASTSS (R8)(DX*1), Z22
+	VFMADD231PS  Z22, Z19, Z3
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	JEQ          rows4next2
+	VBROADCASTSS (R8)(DX*2), Z22
+	VFMADD231PS  Z22, Z19, Z6
+	VFMADD231PS  Z22, Z20, Z7
+	VFMADD231PS  Z22, Z21, Z8
+	JPS          rows4next2
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z19, Z9
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+
+rows4next2:
+	ADDQ         CX, R8
+	VPANDD       576(DI), Z12, Z19
+	VCVTUDQ2PS   Z19, Z19
+	VFMSUB213PS  Z16, Z13, Z19
+	VPANDD       640(DI), Z12, Z20
+	VCVTUDQ2PS   Z20, Z20
+	VFMSUB213PS  Z17, Z14, Z20
+	VPANDD       704(DI), Z12, Z21
+	VCVTUDQ2PS   Z21, Z21
+	VFMSUB213PS  Z18, Z15, Z21
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z22, Z19, Z0
+	VFMADD231PS  Z22, Z20, Z1
+	VFMADD231PS  Z22, Z21, Z2
+	VBROADCASTSS (R8)(DX*1), Z22
+	VFMADD231PS  Z22, Z19, Z3
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	JEQ          rows4next3
+	VBROADCASTSS (R8)(DX*2), Z22
+	VFMADD231PS  Z22, Z19, Z6
+	VFMADD231PS  Z22, Z20, Z7
+	VFMADD231PS  Z22, Z21, Z8
+	JPS          rows4next3
+	VBROADCASTSS (R8)(BX*1), Z22
+	VFMADD231PS  Z22, Z19, Z9
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+
+rows4next3:
+	ADDQ    CX, R8
+	ADDQ    $0x00000300, DI
+	DECQ    c_len+8(FP)
+	JNZ     rows4step0words
+	SUBQ    $0x00000600, DI
+	VPSLLD  $0x08, Z12, Z12
+	VMULPS  const3b800000AVX512<>+0(SB), Z13, Z13
+	VMULPS  const3b800000AVX512<>+0(SB), Z14, Z14
+	VMULPS  const3b800000AVX512<>+0(SB), Z15, Z15
+	CMPQ    c_cap+16(FP), $0x00000003
+	JNE     rows4step0half
+	VMOVUPS 384(R9), Z13
+	VMOVUPS 576(R9), Z16
+	VMOVUPS 448(R9), Z14
+	VMOVUPS 640(R9), Z17
+	VMOVUPS 512(R9), Z15
+	VMOVUPS 704(R9), Z18
+
+rows4step0half:
+	DECQ   c_cap+16(FP)
+	JNZ    rows4step0
+	ADDQ   $0x00000900, R9
+	ADDQ   $0x00000900, DI
+	SUBQ   $0x00000020, R10
+	JNZ    rows4block
+	CMPQ   b_len+80(FP), $0x00
+	JE     rows4store
+	MOVQ   b_cap+88(FP), DI
+	LEAQ   (AX)(DI*4), DI
+	MOVQ   ldc+24(FP), R10
+	CMPQ   200(SP), $-126
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	LEAQ   (DI)(R10*1), DI
+	VADDPS (DI), Z3, Z3
+	VADDPS 64(DI), Z4, Z4
+	VADDPS 128(DI), Z5, Z5
+	LEAQ   (DI)(R10*1), DI
+	JEQ    rows4next4
+	VADDPS (DI), Z6, Z6
+	VADDPS 64(DI), Z7, Z7
+	VADDPS 128(DI), Z8, Z8
+	LEAQ   (DI)(R10*1), DI
+	JPS    rows4next4
+	VADDPS (DI), Z9, Z9
+	VADDPS 64(DI), Z10, Z10
+	VADDPS 128(DI), Z11, Z11
+	LEAQ   (DI)(R10*1), DI
+
+rows4next4:
+rows4store:
+	MOVQ    b_cap+88(FP), DI
+	LEAQ    (AX)(DI*4), DI
+	MOVQ    ldc+24(FP), R10
+	CMPQ    200(SP), $-126
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	LEAQ    (DI)(R10*1), DI
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z4, 64(DI)
+	VMOVUPS Z5, 128(DI)
+	LEAQ    (DI)(R10*1), DI
+	JEQ     rows4next5
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	VMOVUPS Z8, 128(DI)
+	LEAQ    (DI)(R10*1), DI
+	JPS     rows4next5
+	VMOVUPS Z9, (DI)
+	VMOVUPS Z10, 64(DI)
+	VMOVUPS Z11, 128(DI)
+	LEAQ    (DI)(R10*1), DI
+
+rows4next5:
+	// Go on to the next segment, or the next rows.
+	LEAQ  (R9), DI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows4segment
+	MOVQ  192(SP), DI
+	SUBQ  DI, m+96(FP)
+	MOVQ  DX, R8
+	IMULQ DI, R8
+	ADDQ  R8, a_base+32(FP)
+	IMULQ ldc+24(FP), DI
+	ADDQ  DI, AX
+	JMP   rows4
+
+rows4done:
+	// Tiles of 1 × 3 vectors.
+rows1:
+	CMPQ    m+96(FP), $+1
+	JL      rows1done
+	MOVQ    b_base+72(FP), BX
+	MOVQ    a_base+32(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+112(FP), R8
+	MOVQ    R8, b_len+80(FP)
+
+rows1segment:
+	MOVQ    $0x00000080, R8
+	MOVQ    a_len+40(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	SUBQ    R8, R9
+	MOVQ    R9, a_len+40(FP)
+	MOVQ    R8, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R9
+	LEAQ    (BX)(R9*4), R8
+	LEAQ    (BX)(R9*4), BX
+	ADDQ    $0x00000300, BX
+	MOVQ    a_cap+48(FP), R9
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+
+rows1block:
+	VMOVUPS (R8), Z4
+	VMOVUPS 192(R8), Z7
+	VMOVUPS 64(R8), Z5
+	VMOVUPS 256(R8), Z8
+	VMOVUPS 128(R8), Z6
+	VMOVUPS 320(R8), Z9
+	VMOVUPS const000000ffAVX512<>+0(SB), Z3
+	MOVQ    $0x00000004, c_cap+16(FP)
+	PCALIGN $0x40
+
+rows1step0:
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	PREFETCHT0 256(SI)
+	PREFETCHT0 320(SI)
+	ADDQ       $0x00000180, SI
+	MOVQ       $0x00000002, c_len+8(FP)
+	PCALIGN    $0x40
+
+rows1step0words:
+	VBROADCASTSS (DI), Z10
+	ADDQ         CX, DI
+	VPANDD       (BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z7, Z4, Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VPANDD       64(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z8, Z5, Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VPANDD       128(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z9, Z6, Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (DI), Z10
+	ADDQ         CX, DI
+	VPANDD       192(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z7, Z4, Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VPANDD       256(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z8, Z5, Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VPANDD       320(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z9, Z6, Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (DI), Z10
+	ADDQ         CX, DI
+	VPANDD       384(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z7, Z4, Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VPANDD       448(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z8, Z5, Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VPANDD       512(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z9, Z6, Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (DI), Z10
+	ADDQ         CX, DI
+	VPANDD       576(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z7, Z4, Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VPANDD       640(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z8, Z5, Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VPANDD       704(BX), Z3, Z11
+	VCVTUDQ2PS   Z11, Z11
+	VFMSUB213PS  Z9, Z6, Z11
+	VFMADD231PS  Z10, Z11, Z2
+	ADDQ         $0x00000300, BX
+	DECQ         c_len+8(FP)
+	JNZ          rows1step0words
+	SUBQ         $0x00000600, BX
+	VPSLLD       $0x08, Z3, Z3
+	VMULPS       const3b800000AVX512<>+0(SB), Z4, Z4
+	VMULPS       const3b800000AVX512<>+0(SB), Z5, Z5
+	VMULPS       const3b800000AVX512<>+0(SB), Z6, Z6
+	CMPQ         c_cap+16(FP), $0x00000003
+	JNE          rows1step0half
+	VMOVUPS      384(R8), Z4
+	VMOVUPS      576(R8), Z7
+	VMOVUPS      448(R8), Z5
+	VMOVUPS      640(R8), Z8
+	VMOVUPS      512(R8), Z6
+	VMOVUPS      704(R8), Z9
+
+rows1step0half:
+	DECQ   c_cap+16(FP)
+	JNZ    rows1step0
+	ADDQ   $0x00000900, R8
+	ADDQ   $0x00000900, BX
+	SUBQ   $0x00000020, R9
+	JNZ    rows1block
+	CMPQ   b_len+80(FP), $0x00
+	JE     rows1store
+	MOVQ   b_cap+88(FP), BX
+	LEAQ   (AX)(BX*4), BX
+	MOVQ   ldc+24(FP), R9
+	VADDPS (BX), Z0, Z0
+	VADDPS 64(BX), Z1, Z1
+	VADDPS 128(BX), Z2, Z2
+	LEAQ   (BX)(R9*1), BX
+
+rows1store:
+	MOVQ    b_cap+88(FP), BX
+	LEAQ    (AX)(BX*4), BX
+	MOVQ    ldc+24(FP), R9
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	LEAQ    (BX)(R9*1), BX
+
+	// Go on to the next segment, or the next rows.
+	LEAQ (R8), BX
+	MOVQ $0x00000001, b_len+80(FP)
+	CMPQ a_len+40(FP), $0x00
+	JNE  rows1segment
+	ADDQ DX, a_base+32(FP)
+	ADDQ ldc+24(FP), AX
+	SUBQ $0x00000001, m+96(FP)
+	JMP  rows1
+
+rows1done:
+	VZEROUPPER
+	RET
 
 // func gemmTilesAVX512(c []float32, ldc int, a []uint16, lda int, b []uint32, lanes int, m int, k int, load bool, next []byte)
 // Requires: AMXBF16, AMXTILE, AVX, AVX512F, MMX+
@@ -77907,9 +78909,6 @@ lanes1end:
 end:
 	VZEROUPPER
 	RET
-
-DATA const43000000AVX512<>+0(SB)/64, $"\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C\x00\x00\x00C"
-GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constc2fc0000AVX512<>+0(SB)/64, $"\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2\x00\x00\xfc\xc2"
 GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64

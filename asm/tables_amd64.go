@@ -380,7 +380,7 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.U4x32: {
 				Widen:    weightWidenU4x32AVX2,
-				Unpack:   weightUnpackU4x32AVX2,
+				Gemm:     weightGemmU4x32AVX2,
 				GemmInt8: weightGemmInt8U4x32AVX2,
 			},
 			ukernel.U4x16: {
@@ -465,7 +465,11 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.IQ4: {
 				Gemm: weightGemmIQ4AVX512,
 			},
+			ukernel.U4x32: {
+				Gemm: weightGemmU4x32AVX512,
+			},
 		},
+		GemmUnpacked: weightGemmUnpackedAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
@@ -520,6 +524,33 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.IQ4: {
 				Widen: weightWidenIQ4AVX512,
+			},
+			ukernel.U4x32: {
+				Widen: weightWidenU4x32AVX512,
+			},
+			ukernel.U4x16: {
+				Widen:  weightWidenU4x16AVX512,
+				Unpack: weightUnpackU4x16AVX512,
+			},
+			ukernel.U5x32: {
+				Widen:  weightWidenU5x32AVX512,
+				Unpack: weightUnpackU5x32AVX512,
+			},
+			ukernel.U5x16: {
+				Widen:  weightWidenU5x16AVX512,
+				Unpack: weightUnpackU5x16AVX512,
+			},
+			ukernel.S6x16: {
+				Widen:  weightWidenS6x16AVX512,
+				Unpack: weightUnpackS6x16AVX512,
+			},
+			ukernel.S5x16F32: {
+				Widen:  weightWidenS5x16F32AVX512,
+				Unpack: weightUnpackS5x16F32AVX512,
+			},
+			ukernel.S8x16F32: {
+				Widen:  weightWidenS8x16F32AVX512,
+				Unpack: weightUnpackS8x16F32AVX512,
 			},
 		},
 	}},

@@ -91,6 +91,8 @@ func (t Tier) Tuning() string {
 //	WidenRows      with more rows than this, widen 16-bit weights once per call; 0: never
 //	QuantizedRows  with more rows than this, widen quantized weights once per call
 //	PairRows       with more rows than this, widen weights of products in bfloat16 once per call
+//	UnpackRows     with at most this many rows of float32, unpack weights with a scale for each 16
+//	               or more than 4 bits, such as Q6_K, rather than widen them
 //	LowerRows      with at most this many rows of float32, weights with a scale for each 16, such
 //	               as K-quants, take the kernels of the tier below and its WeightSteps; 0: never
 //	FarRows        in place of a smaller SkinnyRows with DynamicInt12, and of keys and values that

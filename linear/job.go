@@ -97,9 +97,10 @@ const (
 	// have few rows, so that the part of a panel has to stay in L1.
 	roundedSteps = ukernel.InputSegment
 
-	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and
-	// widened for more.
-	unpackRows = 2
+	// Quantized weights that are widened for up to widenedRows rows take a segment at a time:
+	// then the widened weights stay in L1. With more rows, a longer part gains more, as fewer
+	// sums are loaded and stored.
+	widenedRows = 24
 
 	// While a worker is woken, a thread should do as much as it can in some 80 µs, or two
 	// are slower than one: read threadBytes of weights from L3, or threadShares times the
@@ -136,7 +137,7 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
 func (j *job) plan(t *tier.Tier, option int) {
 	m, panels, threadFMAs := j.out.rows, j.linear.panels(), t.ThreadFMAs
-	if m <= t.LowerRows && !j.int8 && j.linear.format != 0 && j.linear.packed.Grouped() {
+	if m <= t.LowerRows && !j.int8 && j.linear.format != 0 && j.linear.packed.Grouped() && j.linear.widens(t, m) {
 		if lower := t.Lower(); lower != nil {
 			t = lower // has the same bits
 		}
@@ -145,8 +146,11 @@ func (j *job) plan(t *tier.Tier, option int) {
 	j.tiles, j.pads = j.linear.tiles(t), j.padsRows(t, m)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
-	if j.widens && j.linear.rounds {
+	switch {
+	case j.widens && j.linear.rounds:
 		j.steps = min(j.steps, roundedSteps)
+	case j.widens && !j.unpacks && j.linear.format != 0 && m <= widenedRows:
+		j.steps = ukernel.InputSegment
 	}
 	direct := !j.widens && !j.isProduct() && j.conversion() == nil
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
@@ -198,7 +202,7 @@ func (j *job) limits() (rows, panels int) {
 func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.QuantizedRows || l.packed.Grouped()
+		return m > t.QuantizedRows || l.packed.Unpacks() || t.Weights().Blocks[l.packed].Gemm == nil
 	case l.rounds:
 		return m > t.PairRows
 	case l.dtype != view.Float32:
@@ -210,10 +214,7 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 // unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes
 // them in registers.
 func (l *Linear) unpacks(t *tier.Tier, m int) bool {
-	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
-		return false
-	}
-	return l.packed.Grouped()
+	return m <= t.UnpackRows && l.format != 0 && l.packed.Unpacks() && t.Weights().GemmUnpacked != nil
 }
 
 // bytes is the size of the weights.

@@ -144,13 +144,12 @@ func TestQuantizedKernels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range []int{1, unpackRows, unpackRows + 1, tier.QuantizedRows, tier.QuantizedRows + 1} {
+			for _, m := range []int{1, max(1, tier.UnpackRows), tier.UnpackRows + 1, tier.QuantizedRows, tier.QuantizedRows + 1} {
 				products, widenings, unpackings, unpacked = 0, 0, 0, 0
 				j := newJob()
 				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
 				j.run(tier, &Options{})
-				grouped := l.packed.Grouped()
-				direct, unpacks := !grouped && m <= tier.QuantizedRows, grouped && m <= unpackRows
+				direct, unpacks := !l.packed.Unpacks() && m <= tier.QuantizedRows, l.packed.Unpacks() && m <= tier.UnpackRows
 				if (products > 0) != direct || (unpackings > 0) != unpacks || unpacked != unpackings || (widenings > 0) != (!direct && !unpacks) {
 					t.Errorf("%s, %v, %d rows: %d products, %d unpackings, %d products then and %d widenings", tier.Name, f, m, products, unpackings, unpacked, widenings)
 				}
@@ -165,7 +164,7 @@ func TestQuantizedKernels(t *testing.T) {
 func TestLowerRows(t *testing.T) {
 	contracttest.AllowThreads(t)
 	const n, most, threads = 500, 5, 3
-	grouped, single := Linear{n: n, k: 256, format: Q4_K, packed: Q4_K.row().Packed}, Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.row().Packed}
+	grouped, single := Linear{n: n, k: 256, format: Q6_K, packed: Q6_K.row().Packed}, Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.row().Packed}
 	ran := false
 	for i := range tier.Tiers {
 		of := tier.Tiers[i].Copy()

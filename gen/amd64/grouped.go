@@ -12,16 +12,12 @@ import (
 )
 
 // groupedBlocks is the function that widens and unpacks blocks of all grouped formats. It
-// asks what tells them apart once for a vector of lanes of a block. AVX-512 has the
-// function of AVX2.
+// asks what tells them apart once for a vector of lanes of a block.
 const groupedBlocks = "weightBlocksGrouped"
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats, which package quantized
 // describes.
 func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
-	if g.EVEX() {
-		return
-	}
 	if q == spec.GroupedFormats[0] {
 		g.Shared(groupedBlocks, spec.WeightWidenQ(q), "widens or unpacks blocks of grouped formats, whose kernels jump to it.")
 		about := g.groupedAbout()
@@ -40,9 +36,7 @@ func (g *gen) WeightWidenGrouped(q ukernel.PackedFormat) {
 
 // WeightUnpack has the scales and the bytes of WeightWidenGrouped.
 func (g *gen) WeightUnpack(q ukernel.PackedFormat) {
-	if !g.EVEX() {
-		g.groupedKernel(spec.WeightUnpack(q), q, spec.UnpackedRows)
-	}
+	g.groupedKernel(spec.WeightUnpack(q), q, spec.UnpackedRows)
 }
 
 // groupedKernel emits a kernel that makes some rows of a block.
@@ -67,18 +61,19 @@ func (g *gen) groupedAbout() groupedAbout {
 	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap()), g.Memory(b.Base())}
 }
 
-// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps, for one row and
-// two.
+// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps. With AVX2, more
+// than two rows take no less time than if the weights are widened.
 func (g *gen) WeightGemmUnpacked() {
-	if g.EVEX() {
-		return
+	tiles := g.BlockTiles()
+	if !g.EVEX() {
+		tiles = tiles[1:]
 	}
 	g.Kernel(spec.GemmUnpacked)
-	g.blockGemm([]spec.TileShape{{Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}, blockShape{unpacked: true,
+	g.blockGemm(tiles, blockShape{unpacked: true,
 		bits: 8, scale: 4, header: 4 * spec.UnpackedHeader, bytes: 4 * spec.UnpackedRows * spec.PanelLanes, positions: 4})
 }
 
-// bytesOfWords takes bytes where they are in their words, see groupWidener.steps, but shifts the
+// bytesOfWords takes bytes where they are in their words, see groupWidener.steps. AVX2 shifts the
 // last ones, as the highest bit of a word is a sign. The scales of the second half of the steps
 // come after the others. Meanwhile lines of the next part of the panel are prefetched, some more
 // than the 18 to 21 that most blocks have. If the unpacking prefetches as well, a row takes 5%
@@ -90,25 +85,33 @@ func (t *blockGemmer) bytesOfWords(name string) {
 		t.min = append(t.min, m)
 	}
 	t.loadHalf(0)
-	g.VMOVDQU(g.Constant(255), mask)
+	g.VMOVUPS(g.Constant(255), mask)
 	scale := func(by float32) {
 		for _, d := range t.d {
 			g.VMULPS(g.Constant(math.Float32bits(by)), d, d)
 		}
 	}
-	t.times(3, t.count, name, func() {
-		t.unpackedByte(name, func(m operand.Mem, w reg.VecVirtual) { g.VPAND(m, mask, w) })
+	masked := g.maskedBytes()
+	t.times(masked, t.count, name, func() {
+		t.unpackedByte(name, func(m operand.Mem, w reg.VecVirtual) {
+			g.and(m, mask, w)
+			g.convertUnsigned(w)
+		})
 		g.VPSLLD(operand.Imm(8), mask, mask)
 		scale(0x1p-8)
-		g.CMPQ(t.count, operand.Imm(2))
+		g.CMPQ(t.count, operand.U32(masked-1))
 		g.JNE(operand.LabelRef(name + "half"))
 		t.loadHalf(1)
 		g.Label(name + "half")
 	})
+	if masked == wordBytes {
+		return
+	}
 	scale(0x1p24)
 	t.unpackedByte(name+"last", func(m operand.Mem, w reg.VecVirtual) {
 		g.VMOVDQU(m, w)
 		g.VPSRLD(operand.Imm(24), w, w)
+		g.VCVTDQ2PS(w, w)
 	})
 }
 
@@ -127,7 +130,6 @@ func (t *blockGemmer) unpackedByte(name string, number func(m operand.Mem, w reg
 		t.step(func(v int) reg.VecVirtual {
 			w := g.Vec()
 			number(t.word(i, v), w)
-			g.VCVTDQ2PS(w, w)
 			g.VFMSUB213PS(t.min[v], t.d[v], w)
 			return w
 		})
@@ -153,18 +155,22 @@ func (w *groupWidener) steps() {
 	g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
 	g.CMPQ(w.about.rows, operand.Imm(spec.UnpackedRows))
 	g.JE(operand.LabelRef("unpack"))
-	g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(ukernel.S8x16F32))))
-	g.JE(operand.LabelRef("eight"))
+	if !g.EVEX() {
+		g.CMPQ(w.about.kind, operand.Imm(uint64(spec.ScaleKind(ukernel.S8x16F32))))
+		g.JE(operand.LabelRef("eight"))
+	}
 	w.convert("byte", false)
 	g.Label("next")
 }
 
 func (w *groupWidener) outOfLine() {
 	g := w.g
-	g.Label("eight")
-	g.VMULPS(g.Constant(math.Float32bits(0x1p16)), w.d[1], w.d[1])
-	w.convert("number", true)
-	g.JMP(operand.LabelRef("next"))
+	if !g.EVEX() {
+		g.Label("eight")
+		g.VMULPS(g.Constant(math.Float32bits(0x1p16)), w.d[1], w.d[1])
+		w.convert("number", true)
+		g.JMP(operand.LabelRef("next"))
+	}
 	g.Label("unpack")
 	for i := range w.d {
 		w.store(w.d[i])
@@ -178,17 +184,17 @@ func (w *groupWidener) outOfLine() {
 
 // convert converts byte after byte of words. They are taken where they are in their
 // words: q is 256 times as large from byte to byte, and d is smaller by as much, which is
-// exact. With 8 bits the words are shifted, as AVX2 would take the last byte for a signed one.
+// exact. Words whose last byte AVX2 would take for a signed one are shifted.
 func (w *groupWidener) convert(name string, shift bool) {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
-	g.VMOVDQU(g.Constant(255), mask)
-	g.MOVQ(operand.U32(4), count)
+	g.VMOVUPS(g.Constant(255), mask)
+	g.MOVQ(operand.U32(wordBytes), count)
 	g.AlignLoop()
 	loop.Times(g, count, name, func() {
 		for _, word := range w.words {
 			x := g.Vec()
-			g.VPAND(mask, word, x)
-			g.VCVTDQ2PS(x, x)
+			g.and(mask, word, x)
+			g.convertUnsigned(x)
 			g.VFMSUB213PS(w.m[0], w.d[0], x)
 			if shift {
 				g.VPSRLD(operand.Imm(8), word, word)
@@ -207,17 +213,37 @@ func (w *groupWidener) convert(name string, shift bool) {
 	})
 }
 
+const wordBytes = 4
+
+// maskedBytes is how many bytes of a word are converted where they are: AVX2 would take the last
+// one for a signed number.
+func (g *gen) maskedBytes() int {
+	if g.EVEX() {
+		return wordBytes
+	}
+	return wordBytes - 1
+}
+
+// convertUnsigned converts integers that AVX2 takes for signed ones.
+func (g *gen) convertUnsigned(x reg.VecVirtual) {
+	if g.EVEX() {
+		g.VCVTUDQ2PS(x, x)
+	} else {
+		g.VCVTDQ2PS(x, x)
+	}
+}
+
 // bytes makes words whose bytes are the numbers of the same steps in all formats.
 func (w *groupWidener) bytes() {
 	g := w.g
 	for i := range 4 {
 		low := g.Vec()
-		g.VMOVDQU(emit.At(w.numbers, 0), low)
+		g.VMOVUPS(emit.At(w.numbers, 0), low)
 		g.ADDQ(w.row, w.numbers)
 		w.words[i], w.words[i+4] = g.Vec(), g.Vec()
-		g.VPAND(g.Constant(0x0f0f0f0f), low, w.words[i])
+		g.and(g.Constant(0x0f0f0f0f), low, w.words[i])
 		g.VPSRLD(operand.Imm(4), low, low)
-		g.VPAND(g.Constant(0x0f0f0f0f), low, w.words[i+4])
+		g.and(g.Constant(0x0f0f0f0f), low, w.words[i+4])
 	}
 	g.CMPQ(w.about.more, operand.Imm(1))
 	g.JL(operand.LabelRef("bytes"))
@@ -242,7 +268,7 @@ func (w *groupWidener) insert(more int) {
 		at := i * more % 4
 		if at == 0 {
 			high = g.Vec()
-			g.VMOVDQU(emit.At(w.numbers, 0), high)
+			g.VMOVUPS(emit.At(w.numbers, 0), high)
 			g.ADDQ(w.row, w.numbers)
 		}
 		g.insertHigh(high, w.words[i], 0, at, more)

@@ -233,8 +233,14 @@ func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 			g.VPSRLD(operand.Imm(uint64(-left)), high, t)
 		}
 	}
+	bits := g.Constant((1<<more - 1) << 4 * 0x01010101)
+	if g.EVEX() {
+		const aOrBAndC = 0xf8
+		g.VPTERNLOGD(operand.U8(aOrBAndC), bits, t, w)
+		return
+	}
 	upper := g.Vec()
-	g.VPAND(g.Constant((1<<more-1)<<4*0x01010101), t, upper)
+	g.VPAND(bits, t, upper)
 	g.VPOR(upper, w, w)
 }
 

@@ -31,8 +31,8 @@ import (
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
 // of the segment. What changes less often is in memory, in the place of arguments.
 //
-// S4 and U4 are one function. They differ in the size of a block's header, and in
-// where the minima come from.
+// S4, U4 and U4x32 are one function. They differ in the size of a block's header, and in where the
+// scales and minima come from.
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
@@ -83,7 +83,8 @@ type blockShape struct {
 	// lanes.
 	several                 bool
 	headers, size, position operand.Op
-	looks                   operand.Mem // with AVX-512, looksUp or 0
+	kind                    operand.Mem // looksUp, hasHead or 0
+	head                    operand.Mem // address of the segment's
 }
 
 func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
@@ -102,15 +103,22 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	}
 	g.Kernel(f)
 	about := q.HeaderBytes() * spec.PanelLanes
-	if q.Values() != nil {
+	switch {
+	case q.Values() != nil:
 		about |= looksUp
+	case q.Segmented():
+		about |= hasHead
 	}
 	g.MOVQ(operand.U32(about), g.Memory(g.Param("c").Len()))
 	g.TailJump(name)
 }
 
-// looksUp is set beside the bytes of headers if the numbers are IQ4's.
-const looksUp = 1 << 16
+// Beside the bytes of headers, looksUp is set if the numbers are IQ4's, and hasHead if the format
+// is segmented.
+const (
+	looksUp = 1 << 16
+	hasHead = 1 << 17
+)
 
 // blockGemm emits a product with blocks.
 func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
@@ -146,15 +154,13 @@ func (t *blockGemmer) sizes() {
 	size := t.g.GP64()
 	t.headers, t.size, t.position = t.g.Memory(t.g.Param("c").Len()), t.g.Argument("cs"), t.g.Argument("rs")
 	t.g.MOVQ(t.headers, size)
-	if t.g.EVEX() {
-		looks := t.g.GP64()
-		t.g.MOVQ(size, looks)
-		t.g.ANDQ(operand.U32(looksUp), looks)
-		t.looks = t.g.Frame(8)
-		t.g.MOVQ(looks, t.looks)
-		t.g.SUBQ(looks, size)
-		t.g.MOVQ(size, t.headers)
-	}
+	kind := t.g.GP64()
+	t.g.MOVQ(size, kind)
+	t.g.ANDQ(operand.U32(looksUp|hasHead), kind)
+	t.kind, t.head = t.g.Frame(8), t.g.Frame(8)
+	t.g.MOVQ(kind, t.kind)
+	t.g.SUBQ(kind, size)
+	t.g.MOVQ(size, t.headers)
 	t.g.ADDQ(operand.U32(t.bytes-t.header*spec.PanelLanes), size)
 	t.g.MOVQ(size, t.size)
 	t.g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(uint(t.positions)))), size)
@@ -181,6 +187,13 @@ func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 
 	t.g.Label(name("segment"))
 	t.nextSegment()
+	if t.several {
+		t.g.CMPQ(t.kind, operand.U32(hasHead))
+		t.g.JNE(label("headless"))
+		t.g.MOVQ(t.block, t.head)
+		t.g.ADDQ(operand.U32(2*2*spec.PanelLanes), t.block)
+		t.g.Label(name("headless"))
+	}
 	t.g.MOVQ(operand.U32(0), t.lane)
 	t.g.Label(name("pass"))
 	t.startPass(s)
@@ -334,13 +347,20 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	const others = 2 // a weight, and a constant
 	inRegisters := rows*t.vectors+2*n+min(rows, n)+others <= registers
 	at := func(v int) int { return (t.first + v) * t.g.Lanes() * t.scale }
+	ms := t.g.Vecs(n)
+	if t.several {
+		t.g.CMPQ(t.kind, operand.U32(hasHead))
+		t.g.JNE(operand.LabelRef(name + "single"))
+		t.productScales(ms)
+		t.g.Goto(name + "minima")
+		t.g.Label(name + "single")
+	}
 	for v, d := range t.d {
 		t.g.widenScales(t.format, emit.At(t.scales, at(v)), d)
 	}
 	if t.format.Brain() {
 		return
 	}
-	ms := t.g.Vecs(n)
 	minima := func(q ukernel.PackedFormat) {
 		for v, d := range t.d {
 			t.g.loadMinima(q, emit.At(t.scales, t.scale*spec.PanelLanes+at(v)), d, ms[v])
@@ -353,8 +373,8 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 		t.g.Goto(name + "minima")
 		t.g.Label(name + "offset")
 	}
-	if t.looks.Base != nil {
-		t.g.CMPQ(t.looks, operand.Imm(0))
+	if t.several && t.g.EVEX() {
+		t.g.CMPQ(t.kind, operand.Imm(0))
 		t.g.JE(operand.LabelRef(name + "selves"))
 		minima(ukernel.IQ4)
 		t.g.Goto(name + "minima")
@@ -369,6 +389,28 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 		if !inRegisters {
 			t.min[v] = t.minima.Offset(v * t.g.VecBytes())
 			t.g.VMOVUPS(m, t.min[v])
+		}
+	}
+}
+
+// productScales makes scales and minima that are products of the head's and a block's integers.
+func (t *blockGemmer) productScales(ms []reg.VecVirtual) {
+	g, lane, head, integers := t.g, t.g.GP64(), t.g.GP64(), t.g.GP64()
+	g.MOVQ(t.lane, lane)
+	g.MOVQ(t.head, head)
+	g.LEAQ(emit.Indexed(head, lane, 2), head)
+	g.MOVQ(t.scales, integers)
+	g.SUBQ(lane, integers)
+	for i, list := range [][]reg.VecVirtual{t.d, ms} {
+		for v, x := range list {
+			at, integer := i*spec.PanelLanes+(t.first+v)*g.Lanes(), g.Vec()
+			g.VPMOVSXBD(emit.At(integers, at), integer)
+			g.VCVTDQ2PS(integer, integer)
+			g.VCVTPH2PS(emit.At(head, 2*at), x)
+			g.VMULPS(integer, x, x)
+			if i == 1 {
+				g.VXORPS(g.Constant(spec.SignBit), x, x)
+			}
 		}
 	}
 }
@@ -517,11 +559,7 @@ func (t *blockGemmer) maskBits(name string) {
 	t.times(masked, t.count, name, func() {
 		position(name+"words", func(m operand.Mem, w reg.VecVirtual) {
 			t.g.and(m, mask, w)
-			if t.g.EVEX() {
-				t.g.VCVTUDQ2PS(w, w)
-			} else {
-				t.g.VCVTDQ2PS(w, w)
-			}
+			t.g.convertUnsigned(w)
 		})
 		t.nextPosition(far)
 		t.g.VPSLLD(operand.Imm(uint64(bits)), mask, mask)
@@ -552,9 +590,9 @@ func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
 func (t *blockGemmer) lookUpBits(name string) {
 	table, shift, far := t.g.Vec(), t.g.Vec(), t.g.GP64()
 	t.g.VMOVUPS(t.g.numbersOf(t.format), table)
-	if t.looks.Base != nil {
-		t.g.CMPQ(t.looks, operand.Imm(0))
-		t.g.JE(operand.LabelRef(name + "table"))
+	if t.several {
+		t.g.CMPQ(t.kind, operand.U32(looksUp))
+		t.g.JNE(operand.LabelRef(name + "table"))
 		t.g.VMOVUPS(t.g.numbersOf(ukernel.IQ4), table)
 		t.g.Label(name + "table")
 	}

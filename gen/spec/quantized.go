@@ -140,8 +140,11 @@ func emitBlocks(e BlockEmitter) {
 	u, unpacks := e.(UnpackEmitter)
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
-		if unpacks {
+		switch {
+		case unpacks && q.Unpacks():
 			u.WeightUnpack(q)
+		case unpacks:
+			e.WeightGemmQ(q)
 		}
 		e.WeightGemmInt8Grouped(q)
 		if hasTiles {

@@ -192,7 +192,7 @@ var kernelTests = []struct {
 	{"Weights.Blocks.U4.Widen", blockWidenCases(ukernel.U4)},
 	{"Weights.Blocks.E2M1.Widen", blockWidenCases(ukernel.E2M1)},
 	{"Weights.Blocks.IQ4.Widen", blockWidenCases(ukernel.IQ4)},
-	{"Weights.Blocks.U4x32.Unpack", blockUnpackCases(ukernel.U4x32)},
+	{"Weights.Blocks.U4x32.Gemm", blockCases(ukernel.U4x32)},
 	{"Weights.Blocks.U4x16.Unpack", blockUnpackCases(ukernel.U4x16)},
 	{"Weights.Blocks.U5x32.Unpack", blockUnpackCases(ukernel.U5x32)},
 	{"Weights.Blocks.U5x16.Unpack", blockUnpackCases(ukernel.U5x16)},
@@ -263,8 +263,8 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only
-// the skinny kernels for narrow types, those for integers, for unpacked weights and for units of
-// tiles are optional.
+// the skinny kernels for narrow types, those for integers, for few rows and grouped weights, and
+// for units of tiles are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {
@@ -280,7 +280,7 @@ func TestAllKernels(t *testing.T) {
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV") || strings.HasPrefix(name, "Skinny.Halves")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || name == "Skinny.GroupPairs" || strings.HasPrefix(name, "Code")
-		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || strings.HasPrefix(name, "Unit.")
+		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked" || name == "Weights.Blocks.U4x32.Gemm" || strings.HasPrefix(name, "Unit.")
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {

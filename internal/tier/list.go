@@ -97,12 +97,12 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 }
 
 // formatLacks reports whether name is a format of quantized weights without a kernel in a field:
-// grouped formats have no Gemm, and the others no Unpack.
+// formats that are unpacked have no Gemm, and the others no Unpack.
 func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		if ok && format == f.String() {
-			return field == "Gemm" && f.Grouped() || field == "Unpack" && !f.Grouped()
+			return field == "Gemm" && f.Unpacks() || field == "Unpack" && !f.Unpacks()
 		}
 	}
 	return false

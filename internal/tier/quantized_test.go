@@ -115,7 +115,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	out := mem.Matrix("c", c.m, ukernel.PanelLanes, ldc, testutil.Canary)
 	c.values.Fill(r, out, c.m, ukernel.PanelLanes, ldc)
 	b := randomBlocks(mem, r, c.format, c.values, ukernel.PanelLanes, c.k)
-	if c.format.Grouped() {
+	if c.format.Unpacks() {
 		words := make([]uint32, ukernel.UnpackedRows*ukernel.PanelLanes*c.k/ukernel.BlockSteps)
 		referenceUnpack(c.format)(words, b, ukernel.PanelLanes, c.k)
 		unpacked := testutil.Slice[uint32](mem, "words", len(words))
@@ -127,7 +127,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 
 // unpackedCases are products with unpacked blocks of all grouped formats.
 func unpackedCases(w int) (list []kernelCase) {
-	for _, f := range []ukernel.PackedFormat{ukernel.U4x32, ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32} {
+	for _, f := range []ukernel.PackedFormat{ukernel.U5x32, ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32, ukernel.S8x16F32} {
 		list = append(list, blockCases(f)(w)...)
 	}
 	return list
@@ -336,11 +336,18 @@ var blockMutants = []mutant{
 			}
 		}
 	}},
-	{"Weights.Blocks.U4x32.Unpack", "a scale is an integer too large", func(p *kernelSet) {
-		p.Weights.Blocks[ukernel.U4x32].Unpack = func(dst []uint32, b []byte, lanes, k int) {
+	{"Weights.Blocks.U5x32.Unpack", "a scale is an integer too large", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U5x32].Unpack = func(dst []uint32, b []byte, lanes, k int) {
 			b = bytes.Clone(b)
-			eachBlock(ukernel.U4x32, lanes, b, func(block quantized.Block) { block.Data[0]++ })
-			referenceUnpack(ukernel.U4x32)(dst, b, lanes, k)
+			eachBlock(ukernel.U5x32, lanes, b, func(block quantized.Block) { block.Data[0]++ })
+			referenceUnpack(ukernel.U5x32)(dst, b, lanes, k)
+		}
+	}},
+	{"Weights.Blocks.U4x32.Gemm", "a minimum is an integer too large", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.U4x32].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+			b = bytes.Clone(b)
+			eachBlock(ukernel.U4x32, ukernel.PanelLanes, b, func(block quantized.Block) { block.Data[ukernel.PanelLanes]++ })
+			referenceGemm(ukernel.U4x32)(c, ldc, a, rs, cs, b, m, k, load)
 		}
 	}},
 	{"Weights.Blocks.U5x32.Unpack", "minima have the integers of the scales", func(p *kernelSet) {

@@ -19,7 +19,7 @@ type Tuning struct {
 	QKSegments, QKNear, PVNear, PrefetchBytes, FarPrefetch  int
 	PairBytes, ThreadFMAs                                   int
 	WeightSteps, PanelPrefetch, WidenRows, QuantizedRows    int
-	PairRows, LowerRows, FarRows                            int
+	PairRows, UnpackRows, LowerRows, FarRows                int
 }
 
 // A Number is a number of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
@@ -54,6 +54,7 @@ var Numbers = []Number{
 	{"WidenRows", func(x *Tuning) *int { return &x.WidenRows }, 0, math.MaxInt},
 	{"QuantizedRows", func(x *Tuning) *int { return &x.QuantizedRows }, 1, math.MaxInt},
 	{"PairRows", func(x *Tuning) *int { return &x.PairRows }, 0, math.MaxInt},
+	{"UnpackRows", func(x *Tuning) *int { return &x.UnpackRows }, 0, math.MaxInt},
 	{"LowerRows", func(x *Tuning) *int { return &x.LowerRows }, 0, math.MaxInt},
 	{"FarRows", func(x *Tuning) *int { return &x.FarRows }, 0, ukernel.MaxLanes},
 }

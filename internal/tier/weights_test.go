@@ -35,11 +35,10 @@ func referenceBlocks() (kernels [ukernel.PackedFormats]ukernel.BlockKernels) {
 	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
 		k := &kernels[f]
 		k.GemmInt8, k.Widen = referenceGemmInt8(f), referenceWiden(f)
-		if !f.Grouped() {
-			k.Gemm = referenceGemm(f)
-		}
-		if f.Grouped() {
+		if f.Unpacks() {
 			k.Unpack = referenceUnpack(f)
+		} else {
+			k.Gemm = referenceGemm(f)
 		}
 	}
 	return kernels

@@ -112,6 +112,10 @@ func (f PackedFormat) Offset() int { return packedFormats[f].offset }
 // Grouped formats have scales for each 16 steps, which may be equal.
 func (f PackedFormat) Grouped() bool { return f.Integers() > 0 }
 
+// Unpacks tells whether products for few rows take the words of BlockKernels.Unpack: the format is
+// grouped, and no number of 4 bits with one scale for a block.
+func (f PackedFormat) Unpacks() bool { return f.Grouped() && f != U4x32 }
+
 // Integers is how many integers of a lane a block has for a scale, or a minimum.
 func (f PackedFormat) Integers() int { return packedFormats[f].integers }
 

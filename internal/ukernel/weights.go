@@ -20,9 +20,9 @@ type WeightKernels struct {
 	// Blocks are the kernels for quantized weights, by their format.
 	Blocks [PackedFormats]BlockKernels
 
-	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of
-	// grouped formats. k is a multiple of BlockSteps and not 0. ISAs without it widen weights, and
-	// so does package fallback.
+	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written. k is
+	// a multiple of BlockSteps and not 0. ISAs without it widen weights, and so does package
+	// fallback.
 	GemmUnpacked func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, next []byte)
 
 	// Quantize quantizes len(src) numbers of a row, a multiple of BlockSteps, in blocks of
@@ -56,7 +56,8 @@ type WeightKernels struct {
 // BlockKernels are the kernels for packed panels of quantized weights, in blocks as package
 // quantized defines them. k is a multiple of the format's HeadSteps.
 type BlockKernels struct {
-	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0. Grouped formats have none.
+	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0. Formats that are unpacked have
+	// none. ISAs without Unpack have none of a grouped format, and so does package fallback.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
 
 	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart

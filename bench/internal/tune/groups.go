@@ -35,6 +35,7 @@ var groups = []group{
 	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 16, 32, 64), halves},
 	{"rounded", []string{"PairRows"}, values("PairRows", 0, 2, 4, 6, 8, 16, 1<<20), rounded},
+	{"unpacked", []string{"UnpackRows"}, values("UnpackRows", 0, 1, 2, 4, 6, 8), grouped},
 	{"lower", []string{"LowerRows"}, values("LowerRows", 0, 2, 4, 8, 16, 32, 64), grouped},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }

@@ -470,8 +470,7 @@ func evenOdd(sum float32, load bool, a []float32, lda int, b []float32, ldb, k i
 	return sum
 }
 
-// U4x32Unpack and the next ones are BlockKernels.Unpack.
-func U4x32Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x32, dst, b, lanes, k) }
+// U5x32Unpack and the next ones are BlockKernels.Unpack.
 func U5x32Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x32, dst, b, lanes, k) }
 func U4x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U4x16, dst, b, lanes, k) }
 func U5x16Unpack(dst []uint32, b []byte, lanes, k int)    { unpack(ukernel.U5x16, dst, b, lanes, k) }
@@ -491,6 +490,14 @@ func unpack(f ukernel.PackedFormat, dst []uint32, b []byte, lanes, k int) {
 			}
 		}
 	}
+}
+
+// U4x32Gemm is BlockKernels.Gemm.
+func U4x32Gemm(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+	const lanes = ukernel.PanelLanes
+	wide := make([]float32, k*lanes)
+	quantized.Widen(ukernel.U4x32, wide, lanes, b, 0, lanes, k)
+	fallback.Weights().Gemm(c, ldc, a, rs, cs, wide, lanes, m, k, load, nil)
 }
 
 // GemmUnpacked is Weights.GemmUnpacked.

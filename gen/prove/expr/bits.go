@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -862,10 +863,13 @@ func (g *Graph) given(c, x *Node, holds bool) *Node {
 }
 
 // Mux returns the value of a list that an index chooses, whose lower bits alone count. Its length
-// is a power of two.
+// is a power of two. A list of the floats 0, 1, 2 and so on converts the bits of the index.
 func (g *Graph) Mux(index *Node, values []*Node) *Node {
 	if len(values) == 1 {
 		return values[0]
+	}
+	if isCount(values) {
+		return g.Unary(UToF, 32, g.Zext(g.Extract(index, 0, bits.Len(uint(len(values)-1))), 32))
 	}
 	half := len(values) / 2
 	bit := 0
@@ -873,4 +877,14 @@ func (g *Graph) Mux(index *Node, values []*Node) *Node {
 		bit++
 	}
 	return g.Select(g.Extract(index, bit, 1), g.Mux(index, values[half:]), g.Mux(index, values[:half]))
+}
+
+// isCount reports whether 16 values or more are the floats 0, 1, 2 and so on.
+func isCount(values []*Node) bool {
+	for i, v := range values {
+		if !v.IsConst() || v.Val != uint64(math.Float32bits(float32(i))) {
+			return false
+		}
+	}
+	return len(values) >= 16
 }

@@ -373,17 +373,17 @@ func (s blockSize) bytes(steps int) int { return steps/s.steps*s.head + steps/32
 func (s blockSize) whole(steps int) int { return (steps + s.steps - 1) / s.steps * s.steps }
 
 func blockGemm(k *Kernel, quick bool) []Case {
-	return gemmOf(quick, func(n int) Buffer { return panelOf(k, panelLanes, n) })
+	return gemmOf(quick, blockSizes[k.Index].steps, func(n int) Buffer { return panelOf(k, panelLanes, n) })
 }
 
-// gemmOf has a whole panel of n steps as B.
-func gemmOf(quick bool, panel func(n int) Buffer) (list []Case) {
+// gemmOf has a whole panel of n steps as B, in whole heads.
+func gemmOf(quick bool, head int, panel func(n int) Buffer) (list []Case) {
 	for j, n := range []int{32, 64, 128, 160} {
 		for _, m := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25} {
 			if quick && (m != 3 || n != 64) || !quick && n > 32 && m != 1+j && m != 3*j && (m != 2 || n != 160) {
 				continue
 			}
-			i := len(list)
+			i, n := len(list), (n+head-1)/head*head
 			lay := layouts[i%len(layouts)]
 			rs, cs := lay.rs(m, n), lay.cs(m, n)
 			ldc, a := panelLanes+i%3, 0
@@ -462,7 +462,7 @@ func blockUnpack(k *Kernel, quick bool) []Case {
 const unpackedRows = 12 // ukernel.UnpackedRows
 
 func gemmUnpacked(k *Kernel, quick bool) []Case {
-	list := gemmOf(quick, func(n int) Buffer {
+	list := gemmOf(quick, 32, func(n int) Buffer {
 		return Buffer{Len: unpackedRows * panelLanes * n / 32, Make: func(g *expr.Graph, i int) *expr.Node {
 			name := fmt.Sprintf("b[%d]", i)
 			switch row := i / panelLanes % unpackedRows; {
