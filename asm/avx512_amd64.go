@@ -386,6 +386,11 @@ func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesS6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8Grouped5AVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
@@ -395,6 +400,11 @@ func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //
 //go:noescape
 func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8Grouped8AVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8S8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
 //

@@ -49,8 +49,8 @@ type override struct {
 	functions []spec.Function
 }
 
-// overrides groups the functions of an ISA in a table, in the order of their first ones. As the last
-// override of a kernel counts, a function is in a group behind those that have the same kernel.
+// overrides groups the functions of an ISA in a table, in the order of their first ones. The last
+// override of a kernel counts, so a function is in a group behind those that have the same kernel.
 func overrides(t spec.Table, o spec.Output) (list []override) {
 	for _, f := range o.Functions {
 		if f.Table != t {
