@@ -451,6 +451,11 @@ func weightWidenS5x16F32AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackS5x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
 
+// weightGemmInt8Grouped5AVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
@@ -470,6 +475,11 @@ func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightUnpackS8x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmInt8Grouped8AVX512 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8S8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
 //

@@ -8524,6 +8524,8 @@ TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $0-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -8553,357 +8555,6 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ x_cap+48(FP), $0x01
-	JNE  askingnone
-	CMPQ m+96(FP), $0x02
-	JG   askingnone
-	CMPQ BX, $0x00000060
-	JNE  askingnone
-
-	// Tiles of 2 × 3 vectors.
-askingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      askingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-askingrows2block:
-	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         SI, R9
-	CMPQ         c_len+8(FP), $0x01
-	JL           askingrows2wordeight
-	JG           askingrows2wordminima
-	VPBROADCASTD 40(R9), Z6
-	VPSLLD       $0x03, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 40(R9)(DX*1), Z9
-	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
-	JMP          askingrows2wordfour
-
-askingrows2wordminima:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-
-askingrows2wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
-
-askingrows2word:
-	VPANDD       (R8), Z12, Z13
-	VPANDD       64(R8), Z12, Z14
-	VPANDD       128(R8), Z12, Z15
-	VPBROADCASTD (R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD (R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	VPSRLD       $0x04, (R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 64(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 128(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 16(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows2word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
-	JMP          askingrows2worddone
-
-askingrows2wordeight:
-	VPBROADCASTD 40(R9), Z6
-	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 40(R9)(DX*1), Z9
-	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
-	MOVQ         $0x00000008, R10
-	PCALIGN      $0x40
-
-askingrows2wordbytes:
-	VMOVDQU32    (R8), Z12
-	VMOVDQU32    64(R8), Z13
-	VMOVDQU32    128(R8), Z14
-	VPBROADCASTD (R9), Z15
-	VPDPBUSD     Z15, Z12, Z6
-	VPDPBUSD     Z15, Z13, Z7
-	VPDPBUSD     Z15, Z14, Z8
-	VPBROADCASTD (R9)(DX*1), Z15
-	VPDPBUSD     Z15, Z12, Z9
-	VPDPBUSD     Z15, Z13, Z10
-	VPDPBUSD     Z15, Z14, Z11
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows2wordbytes
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
-
-askingrows2worddone:
-	MOVQ         SI, R8
-	VCVTPH2PS    (DI), Z12
-	VCVTPH2PS    32(DI), Z13
-	VCVTPH2PS    64(DI), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z6, Z5
-	CMPQ         c_len+8(FP), $0x02
-	JNE          askingrows2store
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   -64(R9)
-	VCVTPH2PS    96(DI), Z6
-	VCVTPH2PS    128(DI), Z7
-	VCVTPH2PS    160(DI), Z8
-	VBROADCASTSS 36(R8), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VFMADD231PS  Z9, Z7, Z1
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS 36(R8)(DX*1), Z9
-	VFMADD231PS  Z9, Z6, Z3
-	VFMADD231PS  Z9, Z7, Z4
-	VFMADD231PS  Z9, Z8, Z5
-
-askingrows2store:
-	ADDQ b_len+72(FP), DI
-	ADDQ $0x00000030, SI
-	SUBQ $+32, x_len+40(FP)
-	JNZ  askingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     askingrows2
-
-askingrows2done:
-	// Tiles of 1 × 3 vectors.
-askingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      askingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-askingrows1block:
-	MOVQ         DI, R8
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         SI, R9
-	CMPQ         c_len+8(FP), $0x01
-	JL           askingrows1wordeight
-	JG           askingrows1wordminima
-	VPBROADCASTD 40(R9), Z3
-	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-	JMP          askingrows1wordfour
-
-askingrows1wordminima:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-
-askingrows1wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
-
-askingrows1word:
-	VPANDD       (R8), Z6, Z7
-	VPANDD       64(R8), Z6, Z8
-	VPANDD       128(R8), Z6, Z9
-	VPBROADCASTD (R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	VPSRLD       $0x04, (R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 64(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 128(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 16(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows1word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
-	JMP          askingrows1worddone
-
-askingrows1wordeight:
-	VPBROADCASTD 40(R9), Z3
-	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-	MOVQ         $0x00000008, R10
-	PCALIGN      $0x40
-
-askingrows1wordbytes:
-	VMOVDQU32    (R8), Z6
-	VMOVDQU32    64(R8), Z7
-	VMOVDQU32    128(R8), Z8
-	VPBROADCASTD (R9), Z9
-	VPDPBUSD     Z9, Z6, Z3
-	VPDPBUSD     Z9, Z7, Z4
-	VPDPBUSD     Z9, Z8, Z5
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows1wordbytes
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         b_cap+80(FP), R8
-	MOVQ         R8, x_cap+48(FP)
-
-askingrows1worddone:
-	MOVQ         SI, R8
-	VCVTPH2PS    (DI), Z6
-	VCVTPH2PS    32(DI), Z7
-	VCVTPH2PS    64(DI), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	CMPQ         c_len+8(FP), $0x02
-	JNE          askingrows1store
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   -64(R9)
-	VCVTPH2PS    96(DI), Z3
-	VCVTPH2PS    128(DI), Z4
-	VCVTPH2PS    160(DI), Z5
-	VBROADCASTSS 36(R8), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VFMADD231PS  Z6, Z5, Z2
-
-askingrows1store:
-	ADDQ b_len+72(FP), DI
-	ADDQ $0x00000030, SI
-	SUBQ $+32, x_len+40(FP)
-	JNZ  askingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     askingrows1
-
-askingrows1done:
-	VZEROUPPER
-	RET
-
-askingnone:
 	CMPQ BX, $0x00000060
 	JNE  vectors3done
 
@@ -8915,6 +8566,16 @@ vectors3rows8:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows8ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows8ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -9076,15 +8737,22 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	MOVQ         x_cap+48(FP), R13
+	MOVQ         ldx+56(FP), R14
+	PREFETCHT1   (R13)(R14*1)
 	PREFETCHT0   (R13)
+	PREFETCHT1   64(R13)(R14*1)
 	PREFETCHT0   64(R13)
+	PREFETCHT1   128(R13)(R14*1)
 	PREFETCHT0   128(R13)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R12
 	JNZ          vectors3rows8word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9166,15 +8834,22 @@ vectors3rows8wordbytes:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	MOVQ         x_cap+48(FP), R13
+	MOVQ         ldx+56(FP), R14
+	PREFETCHT1   (R13)(R14*1)
 	PREFETCHT0   (R13)
+	PREFETCHT1   64(R13)(R14*1)
 	PREFETCHT0   64(R13)
+	PREFETCHT1   128(R13)(R14*1)
 	PREFETCHT0   128(R13)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R12
 	JNZ          vectors3rows8wordbytes
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9284,6 +8959,8 @@ vectors3rows8worddone:
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows8store
 	MOVQ         x_cap+48(FP), R14
+	MOVQ         ldx+56(FP), R15
+	PREFETCHT1   -64(R14)(R15*1)
 	PREFETCHT0   -64(R14)
 	VCVTPH2PS    96(DI), Z24
 	VCVTPH2PS    128(DI), Z25
@@ -9368,12 +9045,22 @@ vectors3rows8store:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ    m+96(FP), $+4
-	JL      vectors3rows4done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+4
+	JL   vectors3rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -9483,15 +9170,22 @@ vectors3rows4word:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
+	PREFETCHT1   64(R12)(R13*1)
 	PREFETCHT0   64(R12)
+	PREFETCHT1   128(R12)(R13*1)
 	PREFETCHT0   128(R12)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R11
 	JNZ          vectors3rows4word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9540,15 +9234,22 @@ vectors3rows4wordbytes:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
+	PREFETCHT1   64(R12)(R13*1)
 	PREFETCHT0   64(R12)
+	PREFETCHT1   128(R12)(R13*1)
 	PREFETCHT0   128(R12)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R11
 	JNZ          vectors3rows4wordbytes
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9603,6 +9304,8 @@ vectors3rows4worddone:
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows4store
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   -64(R10)(R11*1)
 	PREFETCHT0   -64(R10)
 	VCVTPH2PS    96(DI), Z12
 	VCVTPH2PS    128(DI), Z13
@@ -9658,12 +9361,22 @@ vectors3rows4store:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ    m+96(FP), $+3
-	JL      vectors3rows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+3
+	JL   vectors3rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -9750,15 +9463,22 @@ vectors3rows3word:
 	VPDPBUSD     Z22, Z21, Z17
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows3word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9798,15 +9518,22 @@ vectors3rows3wordbytes:
 	VPDPBUSD     Z21, Z20, Z17
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows3wordbytes
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
@@ -9849,6 +9576,8 @@ vectors3rows3worddone:
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows3store
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   -64(R9)(R10*1)
 	PREFETCHT0   -64(R9)
 	VCVTPH2PS    96(DI), Z9
 	VCVTPH2PS    128(DI), Z10
@@ -9894,12 +9623,36 @@ vectors3rows3store:
 vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
-	CMPQ    m+96(FP), $+2
-	JL      vectors3rows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   vectors3rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ c_len+8(FP), $0x00
+	JNE  vectors3rows2aheadfour
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+0, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+0, R8
+	MOVQ R8, lanes+88(FP)
+
+vectors3rows2aheadfour:
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -9968,21 +9721,30 @@ vectors3rows2word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
-	PREFETCHT1   (R11)
-	PREFETCHT1   -4096(R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   -4032(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   -3968(R11)
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2word
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         b_cap+80(FP), R8
 	MOVQ         R8, x_cap+48(FP)
 	JMP          vectors3rows2worddone
@@ -10012,9 +9774,33 @@ vectors3rows2wordbytes:
 	VPDPBUSD     Z15, Z13, Z10
 	VPDPBUSD     Z15, Z14, Z11
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2wordbytes
+	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
 
 vectors3rows2worddone:
 	MOVQ         SI, R8
@@ -10044,8 +9830,11 @@ vectors3rows2worddone:
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows2store
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   -64(R9)
-	PREFETCHT1   -4160(R9)
+	MOVQ         ldx+56(FP), R10
+	MOVQ         lanes+88(FP), R11
+	PREFETCHT1   -64(R9)(R10*1)
+	PREFETCHT1   -64(R9)(R11*1)
+	PREFETCHT0   -64(R9)
 	VCVTPH2PS    96(DI), Z6
 	VCVTPH2PS    128(DI), Z7
 	VCVTPH2PS    160(DI), Z8
@@ -10082,10 +9871,26 @@ vectors3rows2store:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ    m+96(FP), $+1
-	JL      vectors3rows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
+	CMPQ m+96(FP), $+1
+	JL   vectors3rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+0, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+0, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -10135,9 +9940,33 @@ vectors3rows1word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
 	JMP          vectors3rows1worddone
 
 vectors3rows1wordeight:
@@ -10157,9 +9986,33 @@ vectors3rows1wordbytes:
 	VPDPBUSD     Z9, Z7, Z4
 	VPDPBUSD     Z9, Z8, Z5
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1wordbytes
+	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	ADDQ         b_cap+80(FP), R8
+	MOVQ         R8, x_cap+48(FP)
 
 vectors3rows1worddone:
 	MOVQ         SI, R8
@@ -10178,6 +10031,12 @@ vectors3rows1worddone:
 	VFMADD231PS  Z5, Z3, Z2
 	CMPQ         c_len+8(FP), $0x02
 	JNE          vectors3rows1store
+	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	MOVQ         lanes+88(FP), R11
+	PREFETCHT1   -64(R9)(R10*1)
+	PREFETCHT1   -64(R9)(R11*1)
+	PREFETCHT0   -64(R9)
 	VCVTPH2PS    96(DI), Z3
 	VCVTPH2PS    128(DI), Z4
 	VCVTPH2PS    160(DI), Z5
@@ -10213,6 +10072,16 @@ vectors1rows8:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows8ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows8ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10308,12 +10177,16 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
 	MOVQ         x_cap+48(FP), R14
+	MOVQ         ldx+56(FP), R15
+	PREFETCHT1   (R14)(R15*1)
 	PREFETCHT0   (R14)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -10361,12 +10234,16 @@ vectors1rows8wordbytes:
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
 	MOVQ         x_cap+48(FP), R14
+	MOVQ         ldx+56(FP), R15
+	PREFETCHT1   (R14)(R15*1)
 	PREFETCHT0   (R14)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8wordbytes
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -10484,6 +10361,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10527,12 +10414,16 @@ vectors1rows2word:
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -10554,12 +10445,16 @@ vectors1rows2wordbytes:
 	VPDPBUSD     Z3, Z2, Z1
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2wordbytes
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -10613,6 +10508,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10649,12 +10554,16 @@ vectors1rows1word:
 	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -10672,12 +10581,16 @@ vectors1rows1wordbytes:
 	VPDPBUSD     Z2, Z1, Z0
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1wordbytes
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         c_cap+16(FP), R9
 	MOVQ         R9, x_cap+48(FP)
@@ -13522,6 +13435,8 @@ TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $0-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -13551,333 +13466,6 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	CMPQ x_cap+48(FP), $0x01
-	JNE  askingnone
-	CMPQ m+96(FP), $0x02
-	JG   askingnone
-	CMPQ BX, $0x00000060
-	JNE  askingnone
-
-	// Tiles of 2 × 3 vectors.
-askingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      askingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-askingrows2block:
-	MOVQ   DI, R8
-	ADDQ   BX, R8
-	MOVQ   SI, R9
-	CMPQ   c_len+8(FP), $0x03
-	JNE    askingrows2wordstartiq4
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	JMP    askingrows2wordstartdone
-
-askingrows2wordstartiq4:
-	VPBROADCASTD 40(R9), Z6
-	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 40(R9)(DX*1), Z9
-	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
-
-askingrows2wordstartdone:
-	CMPQ    c_len+8(FP), $0x03
-	JNE     askingrows2wordvaluesiq4
-	VMOVUPS valuesE2M1AVX512<>+0(SB), Z13
-	JMP     askingrows2wordvaluesdone
-
-askingrows2wordvaluesiq4:
-	VMOVUPS valuesIQ4AVX512<>+0(SB), Z13
-
-askingrows2wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
-
-askingrows2word:
-	VPANDD       (R8), Z12, Z14
-	VPSHUFB      Z14, Z13, Z14
-	VPANDD       64(R8), Z12, Z15
-	VPSHUFB      Z15, Z13, Z15
-	VPANDD       128(R8), Z12, Z16
-	VPSHUFB      Z16, Z13, Z16
-	VPBROADCASTD (R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD (R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	VPSRLD       $0x04, (R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSHUFB      Z14, Z13, Z14
-	VPSRLD       $0x04, 64(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPSHUFB      Z15, Z13, Z15
-	VPSRLD       $0x04, 128(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VPSHUFB      Z16, Z13, Z16
-	VPBROADCASTD 16(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows2word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R8
-	CMPQ         c_len+8(FP), $0x03
-	JNE          askingrows2storescalesiq4
-	VPMOVZXWD    (DI), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(DI), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(DI), Z14
-	VPSLLD       $0x10, Z14, Z14
-	JMP          askingrows2storescalesdone
-
-askingrows2storescalesiq4:
-	VCVTPH2PS (DI), Z12
-	VCVTPH2PS 32(DI), Z13
-	VCVTPH2PS 64(DI), Z14
-
-askingrows2storescalesdone:
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z7
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z7, Z2
-	CMPQ         c_len+8(FP), $0x03
-	JNE          askingrows2storewhole0
-	VPBROADCASTD 40(R8), Z8
-	VPSLLD       $0x04, Z8, Z8
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z16, Z0
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z2
-
-askingrows2storewhole0:
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z8
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VMULPS       Z6, Z14, Z6
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z6, Z5
-	CMPQ         c_len+8(FP), $0x03
-	JNE          askingrows2storewhole1
-	VPBROADCASTD 40(R8)(DX*1), Z9
-	VPSLLD       $0x04, Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VFMADD231PS  Z9, Z8, Z4
-	VFMADD231PS  Z9, Z6, Z5
-
-askingrows2storewhole1:
-	ADDQ b_len+72(FP), DI
-	ADDQ $0x00000030, SI
-	SUBQ $+32, x_len+40(FP)
-	JNZ  askingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     askingrows2
-
-askingrows2done:
-	// Tiles of 1 × 3 vectors.
-askingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      askingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-askingrows1block:
-	MOVQ   DI, R8
-	ADDQ   BX, R8
-	MOVQ   SI, R9
-	CMPQ   c_len+8(FP), $0x03
-	JNE    askingrows1wordstartiq4
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	JMP    askingrows1wordstartdone
-
-askingrows1wordstartiq4:
-	VPBROADCASTD 40(R9), Z3
-	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-
-askingrows1wordstartdone:
-	CMPQ    c_len+8(FP), $0x03
-	JNE     askingrows1wordvaluesiq4
-	VMOVUPS valuesE2M1AVX512<>+0(SB), Z7
-	JMP     askingrows1wordvaluesdone
-
-askingrows1wordvaluesiq4:
-	VMOVUPS valuesIQ4AVX512<>+0(SB), Z7
-
-askingrows1wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
-
-askingrows1word:
-	VPANDD       (R8), Z6, Z8
-	VPSHUFB      Z8, Z7, Z8
-	VPANDD       64(R8), Z6, Z9
-	VPSHUFB      Z9, Z7, Z9
-	VPANDD       128(R8), Z6, Z10
-	VPSHUFB      Z10, Z7, Z10
-	VPBROADCASTD (R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	VPSRLD       $0x04, (R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSHUFB      Z8, Z7, Z8
-	VPSRLD       $0x04, 64(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPSHUFB      Z9, Z7, Z9
-	VPSRLD       $0x04, 128(R8), Z10
-	VPANDD       Z6, Z10, Z10
-	VPSHUFB      Z10, Z7, Z10
-	VPBROADCASTD 16(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	ADDQ         $0x00000004, R9
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R8)(BX*2), R8
-	DECQ         R10
-	JNZ          askingrows1word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R8
-	CMPQ         c_len+8(FP), $0x03
-	JNE          askingrows1storescalesiq4
-	VPMOVZXWD    (DI), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VPMOVZXWD    32(DI), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VPMOVZXWD    64(DI), Z8
-	VPSLLD       $0x10, Z8, Z8
-	JMP          askingrows1storescalesdone
-
-askingrows1storescalesiq4:
-	VCVTPH2PS (DI), Z6
-	VCVTPH2PS 32(DI), Z7
-	VCVTPH2PS 64(DI), Z8
-
-askingrows1storescalesdone:
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z4
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	CMPQ         c_len+8(FP), $0x03
-	JNE          askingrows1storewhole0
-	VPBROADCASTD 40(R8), Z5
-	VPSLLD       $0x04, Z5, Z5
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z6, Z0
-	VFMADD231PS  Z5, Z3, Z1
-	VFMADD231PS  Z5, Z4, Z2
-
-askingrows1storewhole0:
-	ADDQ b_len+72(FP), DI
-	ADDQ $0x00000030, SI
-	SUBQ $+32, x_len+40(FP)
-	JNZ  askingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     askingrows1
-
-askingrows1done:
-	VZEROUPPER
-	RET
-
-askingnone:
 	CMPQ BX, $0x00000060
 	JNE  vectors3done
 
@@ -13889,6 +13477,16 @@ vectors3rows8:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows8ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows8ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -14060,15 +13658,22 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	MOVQ         x_cap+48(FP), R13
+	MOVQ         ldx+56(FP), R14
+	PREFETCHT1   (R13)(R14*1)
 	PREFETCHT0   (R13)
+	PREFETCHT1   64(R13)(R14*1)
 	PREFETCHT0   64(R13)
+	PREFETCHT1   128(R13)(R14*1)
 	PREFETCHT0   128(R13)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R12
 	JNZ          vectors3rows8word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -14303,12 +13908,22 @@ vectors3rows8storewhole7:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ    m+96(FP), $+4
-	JL      vectors3rows4done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+4
+	JL   vectors3rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -14432,15 +14047,22 @@ vectors3rows4word:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
+	PREFETCHT1   64(R12)(R13*1)
 	PREFETCHT0   64(R12)
+	PREFETCHT1   128(R12)(R13*1)
 	PREFETCHT0   128(R12)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R11
 	JNZ          vectors3rows4word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -14575,12 +14197,22 @@ vectors3rows4storewhole3:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ    m+96(FP), $+3
-	JL      vectors3rows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    3072(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+3
+	JL   vectors3rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -14681,15 +14313,22 @@ vectors3rows3word:
 	VPDPBUSD     Z23, Z22, Z17
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows3word
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -14796,12 +14435,26 @@ vectors3rows3storewhole2:
 vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
-	CMPQ    m+96(FP), $+2
-	JL      vectors3rows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   vectors3rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -14884,21 +14537,30 @@ vectors3rows2word:
 	VPDPBUSD     Z17, Z16, Z11
 	ADDQ         $0x00000004, R9
 	MOVQ         x_cap+48(FP), R11
-	PREFETCHT1   (R11)
-	PREFETCHT1   -4096(R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   -4032(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   -3968(R11)
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows2word
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
 	CMPQ         c_len+8(FP), $0x03
@@ -14980,10 +14642,26 @@ vectors3rows2storewhole1:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ    m+96(FP), $+1
-	JL      vectors3rows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
+	CMPQ m+96(FP), $+1
+	JL   vectors3rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+0, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+0, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors3rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -15047,9 +14725,32 @@ vectors3rows1word:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	MOVQ         lanes+88(FP), R13
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   (R11)(R13*1)
+	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   64(R11)(R13*1)
+	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   128(R11)(R13*1)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R8)(BX*2), R8
 	DECQ         R10
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R8
 	CMPQ         c_len+8(FP), $0x03
 	JNE          vectors3rows1storescalesiq4
@@ -15113,6 +14814,16 @@ vectors1rows8:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows8ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows8ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -15214,12 +14925,16 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
 	MOVQ         x_cap+48(FP), R14
+	MOVQ         ldx+56(FP), R15
+	PREFETCHT1   (R14)(R15*1)
 	PREFETCHT0   (R14)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
@@ -15377,6 +15092,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -15430,12 +15155,16 @@ vectors1rows2word:
 	VPDPBUSD     Z5, Z4, Z1
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
@@ -15501,6 +15230,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-3072, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -15547,12 +15286,16 @@ vectors1rows1word:
 	VPDPBUSD     Z4, Z3, Z0
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
+	MOVQ         ldx+56(FP), R13
+	PREFETCHT1   (R12)(R13*1)
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R10
+	PREFETCHT1   (R9)(R10*1)
 	PREFETCHT0   (R9)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
@@ -16789,6 +16532,8 @@ TEXT ·weightGemmInt8Minima4AVX512(SB), $11136-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -16822,504 +16567,25 @@ cleared:
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
-	CMPQ x_cap+48(FP), $0x01
-	JNE  wholeaskingnone
-	CMPQ m+96(FP), $0x02
-	JG   wholeaskingnone
-	CMPQ BX, $0x00000060
-	JNE  wholeaskingnone
 
-	// Tiles of 2 × 3 vectors.
-wholeaskingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      wholeaskingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-wholeaskingrows2block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        wholeaskingrows2blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-wholeaskingrows2blockpassed:
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
-	VPANDD       (R8), Z12, Z13
-	VPANDD       64(R8), Z12, Z14
-	VPANDD       128(R8), Z12, Z15
-	VPBROADCASTD (R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD (R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 64(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 128(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 16(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       192(R8), Z12, Z13
-	VPANDD       256(R8), Z12, Z14
-	VPANDD       320(R8), Z12, Z15
-	VPBROADCASTD 4(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 4(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 256(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 320(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 20(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 20(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       384(R8), Z12, Z13
-	VPANDD       448(R8), Z12, Z14
-	VPANDD       512(R8), Z12, Z15
-	VPBROADCASTD 8(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 8(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 448(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 512(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 24(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 24(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       576(R8), Z12, Z13
-	VPANDD       640(R8), Z12, Z14
-	VPANDD       704(R8), Z12, Z15
-	VPBROADCASTD 12(R9), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 12(R9)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 640(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 704(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 28(R9), Z12
-	VPDPBUSD     Z12, Z13, Z6
-	VPDPBUSD     Z12, Z14, Z7
-	VPDPBUSD     Z12, Z15, Z8
-	VPBROADCASTD 28(R9)(DX*1), Z12
-	VPDPBUSD     Z12, Z13, Z9
-	VPDPBUSD     Z12, Z14, Z10
-	VPDPBUSD     Z12, Z15, Z11
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         $0x00000160, x_cap+48(FP)
-	VXORPS       Z12, Z12, Z12
-	VPMOVSXBD    (DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  Z12, Z13, Z6
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  Z12, Z13, Z9
-	VPMOVSXBD    16(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  Z12, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  Z12, Z13, Z10
-	VPMOVSXBD    32(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  Z12, Z13, Z8
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  Z12, Z13, Z11
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VFMADD231PS  Z11, Z6, Z5
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z9
-	VCVTPH2PS    128(R9), Z10
-	VCVTPH2PS    160(R9), Z11
-	VPMOVSXBD    48(DI), Z6
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z6, Z6
-	VPMOVSXBD    64(DI), Z7
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z7, Z7
-	VPMOVSXBD    80(DI), Z8
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z8, Z8
-	VBROADCASTSS 32(R8), Z12
-	VPBROADCASTD 44(R8), Z13
-	VPMADDWD     Z13, Z6, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z9, Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VPMADDWD     Z13, Z7, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z10, Z15
-	VFMADD231PS  Z14, Z15, Z1
-	VPMADDWD     Z13, Z8, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z11, Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z12
-	VPBROADCASTD 44(R8)(DX*1), Z13
-	VPMADDWD     Z13, Z6, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z9, Z9
-	VFMADD231PS  Z6, Z9, Z3
-	VPMADDWD     Z13, Z7, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z10, Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VPMADDWD     Z13, Z8, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z11, Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholeaskingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     wholeaskingrows2
-
-wholeaskingrows2done:
-	// Tiles of 1 × 3 vectors.
-wholeaskingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      wholeaskingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-wholeaskingrows1block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        wholeaskingrows1blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-wholeaskingrows1blockpassed:
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
-	VPANDD       (R8), Z6, Z7
-	VPANDD       64(R8), Z6, Z8
-	VPANDD       128(R8), Z6, Z9
-	VPBROADCASTD (R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 64(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 128(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 16(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       192(R8), Z6, Z7
-	VPANDD       256(R8), Z6, Z8
-	VPANDD       320(R8), Z6, Z9
-	VPBROADCASTD 4(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 256(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 320(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 20(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       384(R8), Z6, Z7
-	VPANDD       448(R8), Z6, Z8
-	VPANDD       512(R8), Z6, Z9
-	VPBROADCASTD 8(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 448(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 512(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 24(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       576(R8), Z6, Z7
-	VPANDD       640(R8), Z6, Z8
-	VPANDD       704(R8), Z6, Z9
-	VPBROADCASTD 12(R9), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 640(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 704(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 28(R9), Z6
-	VPDPBUSD     Z6, Z7, Z3
-	VPDPBUSD     Z6, Z8, Z4
-	VPDPBUSD     Z6, Z9, Z5
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	ADDQ         $0x00000160, x_cap+48(FP)
-	VXORPS       Z6, Z6, Z6
-	VPMOVSXBD    (DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  Z6, Z7, Z3
-	VPMOVSXBD    16(DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  Z6, Z7, Z4
-	VPMOVSXBD    32(DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  Z6, Z7, Z5
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z6
-	VCVTPH2PS    32(R9), Z7
-	VCVTPH2PS    64(R9), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VFMADD231PS  Z5, Z3, Z2
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z6
-	VCVTPH2PS    128(R9), Z7
-	VCVTPH2PS    160(R9), Z8
-	VPMOVSXBD    48(DI), Z3
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z3, Z3
-	VPMOVSXBD    64(DI), Z4
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z4, Z4
-	VPMOVSXBD    80(DI), Z5
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z5, Z5
-	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 44(R8), Z10
-	VPMADDWD     Z10, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VPMADDWD     Z10, Z4, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z7, Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VPMADDWD     Z10, Z5, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z8, Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholeaskingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     wholeaskingrows1
-
-wholeaskingrows1done:
-	VZEROUPPER
-	RET
-
-wholeaskingnone:
 	// Tiles of 4 × 3 vectors.
 wholerows4:
-	CMPQ    m+96(FP), $+4
-	JL      wholerows4done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+4
+	JL   wholerows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+wholerows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -17346,8 +16612,12 @@ wholerows4block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -17393,6 +16663,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z25
@@ -17418,6 +16690,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z24, Z25
@@ -17440,6 +16714,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z25
@@ -17465,6 +16741,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z24, Z25
@@ -17487,6 +16765,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z25
@@ -17512,6 +16792,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z24, Z25
@@ -17534,6 +16816,8 @@ wholerows4blockpassed:
 	VPDPBUSD     Z28, Z26, Z22
 	VPDPBUSD     Z28, Z27, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z25
@@ -17559,14 +16843,23 @@ wholerows4blockpassed:
 	VPDPBUSD     Z24, Z26, Z22
 	VPDPBUSD     Z24, Z27, Z23
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
 	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
 	PREFETCHT0   320(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z24, Z24, Z24
@@ -17734,12 +17027,22 @@ wholerows4blockpassed:
 wholerows4done:
 	// Tiles of 3 × 3 vectors.
 wholerows3:
-	CMPQ    m+96(FP), $+3
-	JL      wholerows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+3
+	JL   wholerows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+wholerows3ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -17761,8 +17064,12 @@ wholerows3block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -17799,6 +17106,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z19
@@ -17820,6 +17129,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z18, Z19
@@ -17838,6 +17149,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z19
@@ -17859,6 +17172,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z18, Z19
@@ -17877,6 +17192,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z19
@@ -17898,6 +17215,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z18, Z19
@@ -17916,6 +17235,8 @@ wholerows3blockpassed:
 	VPDPBUSD     Z22, Z20, Z16
 	VPDPBUSD     Z22, Z21, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z19
@@ -17937,14 +17258,23 @@ wholerows3blockpassed:
 	VPDPBUSD     Z18, Z20, Z16
 	VPDPBUSD     Z18, Z21, Z17
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
 	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
 	PREFETCHT0   320(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z18, Z18, Z18
@@ -18077,12 +17407,26 @@ wholerows3blockpassed:
 wholerows3done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ    m+96(FP), $+2
-	JL      wholerows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   wholerows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+wholerows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18101,12 +17445,17 @@ wholerows2block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 -3968(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
+	PREFETCHT1 128(R9)(R10*1)
+	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -18135,8 +17484,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18153,8 +17505,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z13
 	VPANDD       256(R8), Z12, Z14
@@ -18168,8 +17523,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18186,8 +17544,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z13
 	VPANDD       448(R8), Z12, Z14
@@ -18201,8 +17562,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18219,8 +17583,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z13
 	VPANDD       640(R8), Z12, Z14
@@ -18234,8 +17601,11 @@ wholerows2blockpassed:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -18252,22 +17622,33 @@ wholerows2blockpassed:
 	VPDPBUSD     Z12, Z14, Z10
 	VPDPBUSD     Z12, Z15, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
-	PREFETCHT1   256(R8)
-	PREFETCHT1   -3840(R8)
-	PREFETCHT1   320(R8)
-	PREFETCHT1   -3776(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
+	PREFETCHT1   256(R8)(R10*1)
+	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
+	PREFETCHT1   320(R8)(R10*1)
+	PREFETCHT0   320(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z12, Z12, Z12
 	VPMOVSXBD    (DI), Z13
@@ -18368,12 +17749,26 @@ wholerows2blockpassed:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ    m+96(FP), $+1
-	JL      wholerows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+1
+	JL   wholerows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+wholerows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18389,12 +17784,17 @@ wholerows1block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 -3968(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
+	PREFETCHT1 128(R9)(R10*1)
+	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -18416,8 +17816,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -18430,8 +17833,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z7
 	VPANDD       256(R8), Z6, Z8
@@ -18441,8 +17847,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -18455,8 +17864,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z7
 	VPANDD       448(R8), Z6, Z8
@@ -18466,8 +17878,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -18480,8 +17895,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z7
 	VPANDD       640(R8), Z6, Z8
@@ -18491,8 +17909,11 @@ wholerows1blockpassed:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -18505,22 +17926,33 @@ wholerows1blockpassed:
 	VPDPBUSD     Z6, Z8, Z4
 	VPDPBUSD     Z6, Z9, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
-	PREFETCHT1   256(R8)
-	PREFETCHT1   -3840(R8)
-	PREFETCHT1   320(R8)
-	PREFETCHT1   -3776(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
+	PREFETCHT1   256(R8)(R10*1)
+	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
+	PREFETCHT1   320(R8)(R10*1)
+	PREFETCHT0   320(R8)
 	ADDQ         $0x00000160, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
@@ -19161,556 +18593,25 @@ few:
 	JGE  halvesnone
 	CMPQ BX, $0x60
 	JNE  halvesnone
-	CMPQ x_cap+48(FP), $0x01
-	JNE  halvesaskingnone
-	CMPQ m+96(FP), $0x02
-	JG   halvesaskingnone
-	CMPQ BX, $0x00000060
-	JNE  halvesaskingnone
 
-	// Tiles of 2 × 3 vectors.
-halvesaskingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesaskingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-halvesaskingrows2block:
-	MOVQ         DI, c_base+0(FP)
-	ADDQ         BX, DI
-	ADDQ         BX, DI
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	MOVQ         BX, R8
-	ADDQ         R8, R8
-	ADDQ         R8, R9
-	MOVQ         R9, x_cap+48(FP)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
-	VPANDD       (R8), Z12, Z13
-	VPANDD       64(R8), Z12, Z14
-	VPANDD       128(R8), Z12, Z15
-	VPBROADCASTD (R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD (R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 64(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 128(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 16(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       192(R8), Z12, Z13
-	VPANDD       256(R8), Z12, Z14
-	VPANDD       320(R8), Z12, Z15
-	VPBROADCASTD 4(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 4(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 256(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 320(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 20(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 20(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       384(R8), Z12, Z13
-	VPANDD       448(R8), Z12, Z14
-	VPANDD       512(R8), Z12, Z15
-	VPBROADCASTD 8(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 8(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 448(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 512(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 24(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 24(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       576(R8), Z12, Z13
-	VPANDD       640(R8), Z12, Z14
-	VPANDD       704(R8), Z12, Z15
-	VPBROADCASTD 12(R9), Z16
-	VPMADDUBSW   Z16, Z13, Z17
-	VPADDW       Z17, Z6, Z6
-	VPMADDUBSW   Z16, Z14, Z17
-	VPADDW       Z17, Z7, Z7
-	VPMADDUBSW   Z16, Z15, Z16
-	VPADDW       Z16, Z8, Z8
-	VPBROADCASTD 12(R9)(DX*1), Z16
-	VPMADDUBSW   Z16, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z16, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z16, Z15, Z13
-	VPADDW       Z13, Z11, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 640(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 704(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 28(R9), Z12
-	VPMADDUBSW   Z12, Z13, Z16
-	VPADDW       Z16, Z6, Z6
-	VPMADDUBSW   Z12, Z14, Z16
-	VPADDW       Z16, Z7, Z7
-	VPMADDUBSW   Z12, Z15, Z12
-	VPADDW       Z12, Z8, Z8
-	VPBROADCASTD 28(R9)(DX*1), Z12
-	VPMADDUBSW   Z12, Z13, Z13
-	VPADDW       Z13, Z9, Z9
-	VPMADDUBSW   Z12, Z14, Z13
-	VPADDW       Z13, Z10, Z10
-	VPMADDUBSW   Z12, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
-	ADDQ         $0x000001c0, x_cap+48(FP)
-	VPMOVSXBW    (DI), Z12
-	VPMOVSXBW    32(DI), Z13
-	VPMOVSXBW    64(DI), Z14
-	VPMADDWD     Z12, Z6, Z6
-	VPMADDWD     Z12, Z9, Z9
-	VPMADDWD     Z13, Z7, Z7
-	VPMADDWD     Z13, Z10, Z10
-	VPMADDWD     Z14, Z8, Z8
-	VPMADDWD     Z14, Z11, Z11
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z6, Z5
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z9
-	VCVTPH2PS    128(R9), Z10
-	VCVTPH2PS    160(R9), Z11
-	VPMOVSXBW    96(DI), Z6
-	VPMOVSXBW    128(DI), Z7
-	VPMOVSXBW    160(DI), Z8
-	VBROADCASTSS 32(R8), Z12
-	VPBROADCASTD 44(R8), Z13
-	VPMADDWD     Z13, Z6, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z9, Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VPMADDWD     Z13, Z7, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z10, Z15
-	VFMADD231PS  Z14, Z15, Z1
-	VPMADDWD     Z13, Z8, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z11, Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z12
-	VPBROADCASTD 44(R8)(DX*1), Z13
-	VPMADDWD     Z13, Z6, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z9, Z9
-	VFMADD231PS  Z6, Z9, Z3
-	VPMADDWD     Z13, Z7, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z10, Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VPMADDWD     Z13, Z8, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z11, Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     halvesaskingrows2
-
-halvesaskingrows2done:
-	// Tiles of 1 × 3 vectors.
-halvesaskingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesaskingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-halvesaskingrows1block:
-	MOVQ         DI, c_base+0(FP)
-	ADDQ         BX, DI
-	ADDQ         BX, DI
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	MOVQ         BX, R8
-	ADDQ         R8, R8
-	ADDQ         R8, R9
-	MOVQ         R9, x_cap+48(FP)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
-	VPANDD       (R8), Z6, Z7
-	VPANDD       64(R8), Z6, Z8
-	VPANDD       128(R8), Z6, Z9
-	VPBROADCASTD (R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 64(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 128(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 16(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       192(R8), Z6, Z7
-	VPANDD       256(R8), Z6, Z8
-	VPANDD       320(R8), Z6, Z9
-	VPBROADCASTD 4(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 256(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 320(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 20(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       384(R8), Z6, Z7
-	VPANDD       448(R8), Z6, Z8
-	VPANDD       512(R8), Z6, Z9
-	VPBROADCASTD 8(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 448(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 512(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 24(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPANDD       576(R8), Z6, Z7
-	VPANDD       640(R8), Z6, Z8
-	VPANDD       704(R8), Z6, Z9
-	VPBROADCASTD 12(R9), Z10
-	VPMADDUBSW   Z10, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z10, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z10, Z9, Z7
-	VPADDW       Z7, Z5, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 640(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 704(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 28(R9), Z6
-	VPMADDUBSW   Z6, Z7, Z7
-	VPADDW       Z7, Z3, Z3
-	VPMADDUBSW   Z6, Z8, Z7
-	VPADDW       Z7, Z4, Z4
-	VPMADDUBSW   Z6, Z9, Z6
-	VPADDW       Z6, Z5, Z5
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
-	ADDQ         $0x000001c0, x_cap+48(FP)
-	VPMOVSXBW    (DI), Z6
-	VPMOVSXBW    32(DI), Z7
-	VPMOVSXBW    64(DI), Z8
-	VPMADDWD     Z6, Z3, Z3
-	VPMADDWD     Z7, Z4, Z4
-	VPMADDWD     Z8, Z5, Z5
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z6
-	VCVTPH2PS    32(R9), Z7
-	VCVTPH2PS    64(R9), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z6
-	VCVTPH2PS    128(R9), Z7
-	VCVTPH2PS    160(R9), Z8
-	VPMOVSXBW    96(DI), Z3
-	VPMOVSXBW    128(DI), Z4
-	VPMOVSXBW    160(DI), Z5
-	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 44(R8), Z10
-	VPMADDWD     Z10, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VPMADDWD     Z10, Z4, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z7, Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VPMADDWD     Z10, Z5, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z8, Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     halvesaskingrows1
-
-halvesaskingrows1done:
-	VZEROUPPER
-	RET
-
-halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
-	CMPQ    m+96(FP), $+4
-	JL      halvesrows4done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+4
+	JL   halvesrows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -19734,8 +18635,12 @@ halvesrows4block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R8
+	PREFETCHT1   (R9)(R8*1)
 	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
 	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
 	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
@@ -19792,6 +18697,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z25
@@ -19829,6 +18736,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z24, Z25
@@ -19863,6 +18772,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z25
@@ -19900,6 +18811,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z24, Z25
@@ -19934,6 +18847,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z25
@@ -19971,6 +18886,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z24, Z25
@@ -20005,6 +18922,8 @@ halvesrows4block:
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z25
@@ -20042,15 +18961,25 @@ halvesrows4block:
 	VPMADDUBSW   Z24, Z27, Z24
 	VPADDW       Z24, Z23, Z23
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
 	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
 	PREFETCHT0   320(R8)
+	PREFETCHT1   384(R8)(R9*1)
 	PREFETCHT0   384(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z24
@@ -20211,12 +19140,22 @@ halvesrows4block:
 halvesrows4done:
 	// Tiles of 3 × 3 vectors.
 halvesrows3:
-	CMPQ    m+96(FP), $+3
-	JL      halvesrows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+3
+	JL   halvesrows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows3ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -20235,8 +19174,12 @@ halvesrows3block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R8
+	PREFETCHT1   (R9)(R8*1)
 	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
 	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
 	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
@@ -20281,6 +19224,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z19
@@ -20311,6 +19256,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z18, Z19
@@ -20338,6 +19285,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z19
@@ -20368,6 +19317,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z18, Z19
@@ -20395,6 +19346,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z19
@@ -20425,6 +19378,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z18, Z19
@@ -20452,6 +19407,8 @@ halvesrows3block:
 	VPMADDUBSW   Z22, Z21, Z19
 	VPADDW       Z19, Z17, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z19
@@ -20482,15 +19439,25 @@ halvesrows3block:
 	VPMADDUBSW   Z18, Z21, Z18
 	VPADDW       Z18, Z17, Z17
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
 	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
 	PREFETCHT0   320(R8)
+	PREFETCHT1   384(R8)(R9*1)
 	PREFETCHT0   384(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z18
@@ -20616,12 +19583,26 @@ halvesrows3block:
 halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   halvesrows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -20637,12 +19618,17 @@ halvesrows2block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   (R9)
-	PREFETCHT1   -4096(R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   -4032(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   -3968(R9)
+	MOVQ         ldx+56(FP), R8
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R9)(R8*1)
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
+	PREFETCHT1   64(R9)(R10*1)
+	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
+	PREFETCHT1   128(R9)(R10*1)
+	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -20676,8 +19662,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -20700,8 +19689,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z13
 	VPANDD       256(R8), Z12, Z14
@@ -20721,8 +19713,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -20745,8 +19740,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z13
 	VPANDD       448(R8), Z12, Z14
@@ -20766,8 +19764,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -20790,8 +19791,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z13
 	VPANDD       640(R8), Z12, Z14
@@ -20811,8 +19815,11 @@ halvesrows2block:
 	VPMADDUBSW   Z16, Z15, Z13
 	VPADDW       Z13, Z11, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z13
 	VPANDD       Z12, Z13, Z13
@@ -20835,24 +19842,36 @@ halvesrows2block:
 	VPMADDUBSW   Z12, Z15, Z12
 	VPADDW       Z12, Z11, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
-	PREFETCHT1   256(R8)
-	PREFETCHT1   -3840(R8)
-	PREFETCHT1   320(R8)
-	PREFETCHT1   -3776(R8)
-	PREFETCHT1   384(R8)
-	PREFETCHT1   -3712(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
+	PREFETCHT1   256(R8)(R10*1)
+	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
+	PREFETCHT1   320(R8)(R10*1)
+	PREFETCHT0   320(R8)
+	PREFETCHT1   384(R8)(R9*1)
+	PREFETCHT1   384(R8)(R10*1)
+	PREFETCHT0   384(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z12
 	VPMOVSXBW    32(DI), Z13
@@ -20946,12 +19965,26 @@ halvesrows2block:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+1
+	JL   halvesrows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -20964,12 +19997,17 @@ halvesrows1block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   (R9)
-	PREFETCHT1   -4096(R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   -4032(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   -3968(R9)
+	MOVQ         ldx+56(FP), R8
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R9)(R8*1)
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
+	PREFETCHT1   64(R9)(R10*1)
+	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
+	PREFETCHT1   128(R9)(R10*1)
+	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -20993,8 +20031,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -21010,8 +20051,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z7
 	VPANDD       256(R8), Z6, Z8
@@ -21024,8 +20068,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -21041,8 +20088,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z7
 	VPANDD       448(R8), Z6, Z8
@@ -21055,8 +20105,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -21072,8 +20125,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z7
 	VPANDD       640(R8), Z6, Z8
@@ -21086,8 +20142,11 @@ halvesrows1block:
 	VPMADDUBSW   Z10, Z9, Z7
 	VPADDW       Z7, Z5, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z7
 	VPANDD       Z6, Z7, Z7
@@ -21103,24 +20162,36 @@ halvesrows1block:
 	VPMADDUBSW   Z6, Z9, Z6
 	VPADDW       Z6, Z5, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
-	PREFETCHT1   256(R8)
-	PREFETCHT1   -3840(R8)
-	PREFETCHT1   320(R8)
-	PREFETCHT1   -3776(R8)
-	PREFETCHT1   384(R8)
-	PREFETCHT1   -3712(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
+	PREFETCHT1   256(R8)(R9*1)
+	PREFETCHT1   256(R8)(R10*1)
+	PREFETCHT0   256(R8)
+	PREFETCHT1   320(R8)(R9*1)
+	PREFETCHT1   320(R8)(R10*1)
+	PREFETCHT0   320(R8)
+	PREFETCHT1   384(R8)(R9*1)
+	PREFETCHT1   384(R8)(R10*1)
+	PREFETCHT0   384(R8)
 	ADDQ         $0x000001c0, x_cap+48(FP)
 	VPMOVSXBW    (DI), Z6
 	VPMOVSXBW    32(DI), Z7
@@ -21193,6 +20264,16 @@ vectors1rows8:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows8ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows8ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -21208,8 +20289,12 @@ vectors1rows8blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -21353,10 +20438,16 @@ vectors1rows8wordgroup0:
 	VPDPWSSD      Z10, Z17, Z8
 	VPDPWSSD      Z10, Z18, Z9
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000100, R9
@@ -21503,6 +20594,16 @@ vectors1rows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -21518,8 +20619,12 @@ vectors1rows4blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -21621,10 +20726,16 @@ vectors1rows4wordgroup0:
 	VPDPWSSD      Z6, Z9, Z4
 	VPDPWSSD      Z6, Z10, Z5
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000100, R9
@@ -21719,6 +20830,16 @@ vectors1rows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -21734,8 +20855,12 @@ vectors1rows3blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -21825,10 +20950,16 @@ vectors1rows3wordgroup0:
 	VPDPWSSD      Z5, Z7, Z3
 	VPDPWSSD      Z5, Z8, Z4
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000100, R9
@@ -21907,6 +21038,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -21922,8 +21063,12 @@ vectors1rows2blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -22003,10 +21148,16 @@ vectors1rows2wordgroup0:
 	VPDPWSSD      Z4, Z5, Z2
 	VPDPWSSD      Z4, Z6, Z3
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000100, R9
@@ -22073,6 +21224,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -22088,8 +21249,12 @@ vectors1rows1blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -22159,10 +21324,16 @@ vectors1rows1wordgroup0:
 	JNZ           vectors1rows1wordgroup0
 	VPDPWSSD      Z3, Z4, Z2
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000100, R9
@@ -23603,6 +22774,8 @@ TEXT ·weightGemmInt8Minima5AVX512(SB), $11136-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -23636,608 +22809,25 @@ cleared:
 	JNE  others
 	CMPQ BX, $0x60
 	JNE  wholenone
-	CMPQ x_cap+48(FP), $0x01
-	JNE  wholeaskingnone
-	CMPQ m+96(FP), $0x02
-	JG   wholeaskingnone
-	CMPQ BX, $0x00000060
-	JNE  wholeaskingnone
 
-	// Tiles of 2 × 3 vectors.
-wholeaskingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      wholeaskingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-wholeaskingrows2block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        wholeaskingrows2blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-wholeaskingrows2blockpassed:
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
-	VMOVDQU32    const10101010AVX512<>+0(SB), Z13
-	VPANDD       (R8), Z12, Z14
-	VPSLLD       $0x04, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPANDD       64(R8), Z12, Z15
-	VPSLLD       $0x04, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPANDD       128(R8), Z12, Z16
-	VPSLLD       $0x04, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD (R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD (R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VMOVDQU32    768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPSRLD       $0x04, 64(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VMOVDQU32    832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPSRLD       $0x04, 128(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VMOVDQU32    896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 16(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       192(R8), Z12, Z14
-	VPSLLD       $0x03, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPANDD       256(R8), Z12, Z15
-	VPSLLD       $0x03, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPANDD       320(R8), Z12, Z16
-	VPSLLD       $0x03, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 4(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 4(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x01, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPSRLD       $0x04, 256(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPSRLD       $0x01, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPSRLD       $0x04, 320(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VPSRLD       $0x01, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 20(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 20(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       384(R8), Z12, Z14
-	VPSLLD       $0x02, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPANDD       448(R8), Z12, Z15
-	VPSLLD       $0x02, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPANDD       512(R8), Z12, Z16
-	VPSLLD       $0x02, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 8(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 8(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x02, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPSRLD       $0x04, 448(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPSRLD       $0x02, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPSRLD       $0x04, 512(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VPSRLD       $0x02, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 24(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 24(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       576(R8), Z12, Z14
-	VPSLLD       $0x01, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPANDD       640(R8), Z12, Z15
-	VPSLLD       $0x01, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPANDD       704(R8), Z12, Z16
-	VPSLLD       $0x01, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z13, Z17, Z16
-	VPBROADCASTD 12(R9), Z17
-	VPDPBUSD     Z17, Z14, Z6
-	VPDPBUSD     Z17, Z15, Z7
-	VPDPBUSD     Z17, Z16, Z8
-	VPBROADCASTD 12(R9)(DX*1), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z15, Z10
-	VPDPBUSD     Z17, Z16, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x03, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z13, Z15, Z14
-	VPSRLD       $0x04, 640(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPSRLD       $0x03, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z13, Z16, Z15
-	VPSRLD       $0x04, 704(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VPSRLD       $0x03, 896(R8), Z12
-	VPTERNLOGD   $0xf8, Z13, Z12, Z16
-	VPBROADCASTD 28(R9), Z12
-	VPDPBUSD     Z12, Z14, Z6
-	VPDPBUSD     Z12, Z15, Z7
-	VPDPBUSD     Z12, Z16, Z8
-	VPBROADCASTD 28(R9)(DX*1), Z12
-	VPDPBUSD     Z12, Z14, Z9
-	VPDPBUSD     Z12, Z15, Z10
-	VPDPBUSD     Z12, Z16, Z11
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	VXORPS       Z12, Z12, Z12
-	VPMOVSXBD    (DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  Z12, Z13, Z6
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  Z12, Z13, Z9
-	VPMOVSXBD    16(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  Z12, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  Z12, Z13, Z10
-	VPMOVSXBD    32(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  Z12, Z13, Z8
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  Z12, Z13, Z11
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VFMADD231PS  Z11, Z6, Z5
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z9
-	VCVTPH2PS    128(R9), Z10
-	VCVTPH2PS    160(R9), Z11
-	VPMOVSXBD    48(DI), Z6
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z6, Z6
-	VPMOVSXBD    64(DI), Z7
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z7, Z7
-	VPMOVSXBD    80(DI), Z8
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z8, Z8
-	VBROADCASTSS 32(R8), Z12
-	VPBROADCASTD 44(R8), Z13
-	VPMADDWD     Z13, Z6, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z9, Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VPMADDWD     Z13, Z7, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z10, Z15
-	VFMADD231PS  Z14, Z15, Z1
-	VPMADDWD     Z13, Z8, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z11, Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z12
-	VPBROADCASTD 44(R8)(DX*1), Z13
-	VPMADDWD     Z13, Z6, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z9, Z9
-	VFMADD231PS  Z6, Z9, Z3
-	VPMADDWD     Z13, Z7, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z10, Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VPMADDWD     Z13, Z8, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z11, Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholeaskingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     wholeaskingrows2
-
-wholeaskingrows2done:
-	// Tiles of 1 × 3 vectors.
-wholeaskingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      wholeaskingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-wholeaskingrows1block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        wholeaskingrows1blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-wholeaskingrows1blockpassed:
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
-	VMOVDQU32    const10101010AVX512<>+0(SB), Z7
-	VPANDD       (R8), Z6, Z8
-	VPSLLD       $0x04, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPANDD       64(R8), Z6, Z9
-	VPSLLD       $0x04, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPANDD       128(R8), Z6, Z10
-	VPSLLD       $0x04, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD (R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VMOVDQU32    768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPSRLD       $0x04, 64(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VMOVDQU32    832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPSRLD       $0x04, 128(R8), Z10
-	VPANDD       Z6, Z10, Z10
-	VMOVDQU32    896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 16(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       192(R8), Z6, Z8
-	VPSLLD       $0x03, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPANDD       256(R8), Z6, Z9
-	VPSLLD       $0x03, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPANDD       320(R8), Z6, Z10
-	VPSLLD       $0x03, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 4(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 192(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x01, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPSRLD       $0x04, 256(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPSRLD       $0x01, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPSRLD       $0x04, 320(R8), Z10
-	VPANDD       Z6, Z10, Z10
-	VPSRLD       $0x01, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 20(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       384(R8), Z6, Z8
-	VPSLLD       $0x02, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPANDD       448(R8), Z6, Z9
-	VPSLLD       $0x02, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPANDD       512(R8), Z6, Z10
-	VPSLLD       $0x02, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 8(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x02, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPSRLD       $0x04, 448(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPSRLD       $0x02, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPSRLD       $0x04, 512(R8), Z10
-	VPANDD       Z6, Z10, Z10
-	VPSRLD       $0x02, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 24(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPANDD       576(R8), Z6, Z8
-	VPSLLD       $0x01, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPANDD       640(R8), Z6, Z9
-	VPSLLD       $0x01, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPANDD       704(R8), Z6, Z10
-	VPSLLD       $0x01, 896(R8), Z11
-	VPTERNLOGD   $0xf8, Z7, Z11, Z10
-	VPBROADCASTD 12(R9), Z11
-	VPDPBUSD     Z11, Z8, Z3
-	VPDPBUSD     Z11, Z9, Z4
-	VPDPBUSD     Z11, Z10, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, 576(R8), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x03, 768(R8), Z9
-	VPTERNLOGD   $0xf8, Z7, Z9, Z8
-	VPSRLD       $0x04, 640(R8), Z9
-	VPANDD       Z6, Z9, Z9
-	VPSRLD       $0x03, 832(R8), Z10
-	VPTERNLOGD   $0xf8, Z7, Z10, Z9
-	VPSRLD       $0x04, 704(R8), Z10
-	VPANDD       Z6, Z10, Z10
-	VPSRLD       $0x03, 896(R8), Z6
-	VPTERNLOGD   $0xf8, Z7, Z6, Z10
-	VPBROADCASTD 28(R9), Z6
-	VPDPBUSD     Z6, Z8, Z3
-	VPDPBUSD     Z6, Z9, Z4
-	VPDPBUSD     Z6, Z10, Z5
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	VXORPS       Z6, Z6, Z6
-	VPMOVSXBD    (DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  Z6, Z7, Z3
-	VPMOVSXBD    16(DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  Z6, Z7, Z4
-	VPMOVSXBD    32(DI), Z7
-	VCVTDQ2PS    Z7, Z7
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  Z6, Z7, Z5
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z6
-	VCVTPH2PS    32(R9), Z7
-	VCVTPH2PS    64(R9), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VFMADD231PS  Z5, Z3, Z2
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z6
-	VCVTPH2PS    128(R9), Z7
-	VCVTPH2PS    160(R9), Z8
-	VPMOVSXBD    48(DI), Z3
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z3, Z3
-	VPMOVSXBD    64(DI), Z4
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z4, Z4
-	VPMOVSXBD    80(DI), Z5
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z5, Z5
-	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 44(R8), Z10
-	VPMADDWD     Z10, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VPMADDWD     Z10, Z4, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z7, Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VPMADDWD     Z10, Z5, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z8, Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholeaskingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     wholeaskingrows1
-
-wholeaskingrows1done:
-	VZEROUPPER
-	RET
-
-wholeaskingnone:
 	// Tiles of 4 × 3 vectors.
 wholerows4:
-	CMPQ    m+96(FP), $+4
-	JL      wholerows4done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+4
+	JL   wholerows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+wholerows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -24264,8 +22854,12 @@ wholerows4block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -24318,7 +22912,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z26
@@ -24350,7 +22947,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z24, Z26
@@ -24379,7 +22979,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z26
@@ -24411,7 +23014,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z24, Z26
@@ -24440,7 +23046,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z26
@@ -24472,7 +23081,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z24, Z26
@@ -24501,7 +23113,10 @@ wholerows4blockpassed:
 	VPDPBUSD     Z29, Z27, Z22
 	VPDPBUSD     Z29, Z28, Z23
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z26
@@ -24533,10 +23148,15 @@ wholerows4blockpassed:
 	VPDPBUSD     Z24, Z27, Z22
 	VPDPBUSD     Z24, Z28, Z23
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z24, Z24, Z24
@@ -24704,12 +23324,22 @@ wholerows4blockpassed:
 wholerows4done:
 	// Tiles of 3 × 3 vectors.
 wholerows3:
-	CMPQ    m+96(FP), $+3
-	JL      wholerows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+3
+	JL   wholerows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+wholerows3ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -24731,8 +23361,12 @@ wholerows3block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -24776,7 +23410,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z20
@@ -24804,7 +23441,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z18, Z20
@@ -24829,7 +23469,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z20
@@ -24857,7 +23500,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z18, Z20
@@ -24882,7 +23528,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z20
@@ -24910,7 +23559,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z18, Z20
@@ -24935,7 +23587,10 @@ wholerows3blockpassed:
 	VPDPBUSD     Z23, Z21, Z16
 	VPDPBUSD     Z23, Z22, Z17
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z20
@@ -24963,10 +23618,15 @@ wholerows3blockpassed:
 	VPDPBUSD     Z18, Z21, Z16
 	VPDPBUSD     Z18, Z22, Z17
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z18, Z18, Z18
@@ -25099,12 +23759,26 @@ wholerows3blockpassed:
 wholerows3done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ    m+96(FP), $+2
-	JL      wholerows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   wholerows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+wholerows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -25123,12 +23797,17 @@ wholerows2block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 -3968(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
+	PREFETCHT1 128(R9)(R10*1)
+	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -25164,10 +23843,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -25190,10 +23873,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z12, Z14
 	VPSLLD       $0x03, 768(R8), Z15
@@ -25213,10 +23900,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -25239,10 +23930,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z14
 	VPSLLD       $0x02, 768(R8), Z15
@@ -25262,10 +23957,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -25288,10 +23987,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z12, Z14
 	VPSLLD       $0x01, 768(R8), Z15
@@ -25311,10 +24014,14 @@ wholerows2blockpassed:
 	VPDPBUSD     Z17, Z15, Z10
 	VPDPBUSD     Z17, Z16, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z14
 	VPANDD       Z12, Z14, Z14
@@ -25337,14 +24044,21 @@ wholerows2blockpassed:
 	VPDPBUSD     Z12, Z15, Z10
 	VPDPBUSD     Z12, Z16, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z12, Z12, Z12
 	VPMOVSXBD    (DI), Z13
@@ -25445,12 +24159,26 @@ wholerows2blockpassed:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ    m+96(FP), $+1
-	JL      wholerows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+1
+	JL   wholerows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   wholerows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+wholerows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -25466,12 +24194,17 @@ wholerows1block:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 -3968(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
+	PREFETCHT1 128(R9)(R10*1)
+	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
 	ADDQ       R8, R9
@@ -25500,10 +24233,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -25522,10 +24259,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       192(R8), Z6, Z8
 	VPSLLD       $0x03, 768(R8), Z9
@@ -25541,10 +24282,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 192(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -25563,10 +24308,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       384(R8), Z6, Z8
 	VPSLLD       $0x02, 768(R8), Z9
@@ -25582,10 +24331,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -25604,10 +24357,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPANDD       576(R8), Z6, Z8
 	VPSLLD       $0x01, 768(R8), Z9
@@ -25623,10 +24380,14 @@ wholerows1blockpassed:
 	VPDPBUSD     Z11, Z9, Z4
 	VPDPBUSD     Z11, Z10, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	VPSRLD       $0x04, 576(R8), Z8
 	VPANDD       Z6, Z8, Z8
@@ -25645,14 +24406,21 @@ wholerows1blockpassed:
 	VPDPBUSD     Z6, Z9, Z4
 	VPDPBUSD     Z6, Z10, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
 	ADDQ         $0x00000020, x_cap+48(FP)
 	VXORPS       Z6, Z6, Z6
 	VPMOVSXBD    (DI), Z7
@@ -26343,627 +25111,7 @@ manyblock:
 few:
 	CMPQ BX, $0x60
 	JNE  halvesnone
-	CMPQ x_cap+48(FP), $0x01
-	JNE  halvesaskingnone
-	CMPQ m+96(FP), $0x02
-	JG   halvesaskingnone
-	CMPQ BX, $0x00000060
-	JNE  halvesaskingnone
 
-	// Tiles of 2 × 3 vectors.
-halvesaskingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesaskingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-halvesaskingrows2block:
-	MOVQ         DI, c_base+0(FP)
-	ADDQ         BX, DI
-	ADDQ         BX, DI
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	MOVQ         BX, R8
-	ADDQ         R8, R8
-	ADDQ         R8, R9
-	MOVQ         R9, x_cap+48(FP)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VPMOVSXBW    (DI), Z12
-	VPMOVSXBW    32(DI), Z13
-	VPMOVSXBW    64(DI), Z14
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z15
-	VMOVDQU32    const10101010AVX512<>+0(SB), Z16
-	VPANDD       (R8), Z15, Z17
-	VPSLLD       $0x04, 768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPANDD       64(R8), Z15, Z18
-	VPSLLD       $0x04, 832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPANDD       128(R8), Z15, Z19
-	VPSLLD       $0x04, 896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPANDD       192(R8), Z15, Z20
-	VPSLLD       $0x03, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPANDD       256(R8), Z15, Z21
-	VPSLLD       $0x03, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPANDD       320(R8), Z15, Z22
-	VPSLLD       $0x03, 896(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD (R9), Z23
-	VPBROADCASTD 4(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD (R9)(DX*1), Z23
-	VPBROADCASTD 4(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z17
-	VPANDD       Z15, Z17, Z17
-	VMOVDQU32    768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPSRLD       $0x04, 64(R8), Z18
-	VPANDD       Z15, Z18, Z18
-	VMOVDQU32    832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPSRLD       $0x04, 128(R8), Z19
-	VPANDD       Z15, Z19, Z19
-	VMOVDQU32    896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPSRLD       $0x04, 192(R8), Z20
-	VPANDD       Z15, Z20, Z20
-	VPSRLD       $0x01, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPSRLD       $0x04, 256(R8), Z21
-	VPANDD       Z15, Z21, Z21
-	VPSRLD       $0x01, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPSRLD       $0x04, 320(R8), Z22
-	VPANDD       Z15, Z22, Z22
-	VPSRLD       $0x01, 896(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD 16(R9), Z23
-	VPBROADCASTD 20(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z23
-	VPBROADCASTD 20(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPANDD       384(R8), Z15, Z17
-	VPSLLD       $0x02, 768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPANDD       448(R8), Z15, Z18
-	VPSLLD       $0x02, 832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPANDD       512(R8), Z15, Z19
-	VPSLLD       $0x02, 896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPANDD       576(R8), Z15, Z20
-	VPSLLD       $0x01, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPANDD       640(R8), Z15, Z21
-	VPSLLD       $0x01, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPANDD       704(R8), Z15, Z22
-	VPSLLD       $0x01, 896(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD 8(R9), Z23
-	VPBROADCASTD 12(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD 8(R9)(DX*1), Z23
-	VPBROADCASTD 12(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z17
-	VPANDD       Z15, Z17, Z17
-	VPSRLD       $0x02, 768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPSRLD       $0x04, 448(R8), Z18
-	VPANDD       Z15, Z18, Z18
-	VPSRLD       $0x02, 832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPSRLD       $0x04, 512(R8), Z19
-	VPANDD       Z15, Z19, Z19
-	VPSRLD       $0x02, 896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPSRLD       $0x04, 576(R8), Z20
-	VPANDD       Z15, Z20, Z20
-	VPSRLD       $0x03, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPSRLD       $0x04, 640(R8), Z21
-	VPANDD       Z15, Z21, Z21
-	VPSRLD       $0x03, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPSRLD       $0x04, 704(R8), Z22
-	VPANDD       Z15, Z22, Z22
-	VPSRLD       $0x03, 896(R8), Z15
-	VPTERNLOGD   $0xf8, Z16, Z15, Z22
-	VPBROADCASTD 24(R9), Z15
-	VPBROADCASTD 28(R9), Z16
-	VPMADDUBSW   Z15, Z17, Z23
-	VPMADDUBSW   Z16, Z20, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z12, Z23, Z6
-	VPMADDUBSW   Z15, Z18, Z23
-	VPMADDUBSW   Z16, Z21, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z13, Z23, Z7
-	VPMADDUBSW   Z15, Z19, Z15
-	VPMADDUBSW   Z16, Z22, Z16
-	VPADDW       Z16, Z15, Z15
-	VPDPWSSD     Z14, Z15, Z8
-	VPBROADCASTD 24(R9)(DX*1), Z15
-	VPBROADCASTD 28(R9)(DX*1), Z16
-	VPMADDUBSW   Z15, Z17, Z17
-	VPMADDUBSW   Z16, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z15, Z18, Z12
-	VPMADDUBSW   Z16, Z21, Z17
-	VPADDW       Z17, Z12, Z12
-	VPDPWSSD     Z13, Z12, Z10
-	VPMADDUBSW   Z15, Z19, Z12
-	VPMADDUBSW   Z16, Z22, Z13
-	VPADDW       Z13, Z12, Z12
-	VPDPWSSD     Z14, Z12, Z11
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z6, Z5
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z9
-	VCVTPH2PS    128(R9), Z10
-	VCVTPH2PS    160(R9), Z11
-	VPMOVSXBW    96(DI), Z6
-	VPMOVSXBW    128(DI), Z7
-	VPMOVSXBW    160(DI), Z8
-	VBROADCASTSS 32(R8), Z12
-	VPBROADCASTD 44(R8), Z13
-	VPMADDWD     Z13, Z6, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z9, Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VPMADDWD     Z13, Z7, Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z10, Z15
-	VFMADD231PS  Z14, Z15, Z1
-	VPMADDWD     Z13, Z8, Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z11, Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z12
-	VPBROADCASTD 44(R8)(DX*1), Z13
-	VPMADDWD     Z13, Z6, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z9, Z9
-	VFMADD231PS  Z6, Z9, Z3
-	VPMADDWD     Z13, Z7, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z10, Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VPMADDWD     Z13, Z8, Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z12, Z11, Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     halvesaskingrows2
-
-halvesaskingrows2done:
-	// Tiles of 1 × 3 vectors.
-halvesaskingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesaskingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-halvesaskingrows1block:
-	MOVQ         DI, c_base+0(FP)
-	ADDQ         BX, DI
-	ADDQ         BX, DI
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	MOVQ         BX, R8
-	ADDQ         R8, R8
-	ADDQ         R8, R9
-	MOVQ         R9, x_cap+48(FP)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VPMOVSXBW    (DI), Z6
-	VPMOVSXBW    32(DI), Z7
-	VPMOVSXBW    64(DI), Z8
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z9
-	VMOVDQU32    const10101010AVX512<>+0(SB), Z10
-	VPANDD       (R8), Z9, Z11
-	VPSLLD       $0x04, 768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPANDD       64(R8), Z9, Z12
-	VPSLLD       $0x04, 832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPANDD       128(R8), Z9, Z13
-	VPSLLD       $0x04, 896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPANDD       192(R8), Z9, Z14
-	VPSLLD       $0x03, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPANDD       256(R8), Z9, Z15
-	VPSLLD       $0x03, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPANDD       320(R8), Z9, Z16
-	VPSLLD       $0x03, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD (R9), Z17
-	VPBROADCASTD 4(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z11
-	VPANDD       Z9, Z11, Z11
-	VMOVDQU32    768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPSRLD       $0x04, 64(R8), Z12
-	VPANDD       Z9, Z12, Z12
-	VMOVDQU32    832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPSRLD       $0x04, 128(R8), Z13
-	VPANDD       Z9, Z13, Z13
-	VMOVDQU32    896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPSRLD       $0x04, 192(R8), Z14
-	VPANDD       Z9, Z14, Z14
-	VPSRLD       $0x01, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPSRLD       $0x04, 256(R8), Z15
-	VPANDD       Z9, Z15, Z15
-	VPSRLD       $0x01, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPSRLD       $0x04, 320(R8), Z16
-	VPANDD       Z9, Z16, Z16
-	VPSRLD       $0x01, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD 16(R9), Z17
-	VPBROADCASTD 20(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPANDD       384(R8), Z9, Z11
-	VPSLLD       $0x02, 768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPANDD       448(R8), Z9, Z12
-	VPSLLD       $0x02, 832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPANDD       512(R8), Z9, Z13
-	VPSLLD       $0x02, 896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPANDD       576(R8), Z9, Z14
-	VPSLLD       $0x01, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPANDD       640(R8), Z9, Z15
-	VPSLLD       $0x01, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPANDD       704(R8), Z9, Z16
-	VPSLLD       $0x01, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD 8(R9), Z17
-	VPBROADCASTD 12(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, 384(R8), Z11
-	VPANDD       Z9, Z11, Z11
-	VPSRLD       $0x02, 768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPSRLD       $0x04, 448(R8), Z12
-	VPANDD       Z9, Z12, Z12
-	VPSRLD       $0x02, 832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPSRLD       $0x04, 512(R8), Z13
-	VPANDD       Z9, Z13, Z13
-	VPSRLD       $0x02, 896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPSRLD       $0x04, 576(R8), Z14
-	VPANDD       Z9, Z14, Z14
-	VPSRLD       $0x03, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPSRLD       $0x04, 640(R8), Z15
-	VPANDD       Z9, Z15, Z15
-	VPSRLD       $0x03, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPSRLD       $0x04, 704(R8), Z16
-	VPANDD       Z9, Z16, Z16
-	VPSRLD       $0x03, 896(R8), Z9
-	VPTERNLOGD   $0xf8, Z10, Z9, Z16
-	VPBROADCASTD 24(R9), Z9
-	VPBROADCASTD 28(R9), Z10
-	VPMADDUBSW   Z9, Z11, Z11
-	VPMADDUBSW   Z10, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z9, Z12, Z6
-	VPMADDUBSW   Z10, Z15, Z11
-	VPADDW       Z11, Z6, Z6
-	VPDPWSSD     Z7, Z6, Z4
-	VPMADDUBSW   Z9, Z13, Z6
-	VPMADDUBSW   Z10, Z16, Z7
-	VPADDW       Z7, Z6, Z6
-	VPDPWSSD     Z8, Z6, Z5
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z6
-	VCVTPH2PS    32(R9), Z7
-	VCVTPH2PS    64(R9), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z6
-	VCVTPH2PS    128(R9), Z7
-	VCVTPH2PS    160(R9), Z8
-	VPMOVSXBW    96(DI), Z3
-	VPMOVSXBW    128(DI), Z4
-	VPMOVSXBW    160(DI), Z5
-	VBROADCASTSS 32(R8), Z9
-	VPBROADCASTD 44(R8), Z10
-	VPMADDWD     Z10, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z6, Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VPMADDWD     Z10, Z4, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z7, Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VPMADDWD     Z10, Z5, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z9, Z8, Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     halvesaskingrows1
-
-halvesaskingrows1done:
-	VZEROUPPER
-	RET
-
-halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
 	CMPQ m+96(FP), $+4
@@ -26972,6 +25120,16 @@ halvesrows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -26980,8 +25138,12 @@ halvesrows4block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R8
+	PREFETCHT1   (R9)(R8*1)
 	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
 	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
 	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
@@ -27085,9 +25247,14 @@ halvesrows4block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
@@ -27171,9 +25338,14 @@ halvesrows4block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
@@ -27251,9 +25423,14 @@ halvesrows4block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
@@ -27337,13 +25514,21 @@ halvesrows4block:
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -27495,6 +25680,16 @@ halvesrows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -27503,8 +25698,12 @@ halvesrows3block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
+	MOVQ         ldx+56(FP), R8
+	PREFETCHT1   (R9)(R8*1)
 	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
 	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
 	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
@@ -27589,9 +25788,14 @@ halvesrows3block:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z14
@@ -27661,9 +25865,14 @@ halvesrows3block:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z14
@@ -27727,9 +25936,14 @@ halvesrows3block:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z14
@@ -27799,13 +26013,21 @@ halvesrows3block:
 	VPADDW       Z10, Z9, Z9
 	VPDPWSSD     Z11, Z9, Z8
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -27919,12 +26141,26 @@ halvesrows3block:
 halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   halvesrows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -27940,12 +26176,17 @@ halvesrows2block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   (R9)
-	PREFETCHT1   -4096(R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   -4032(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   -3968(R9)
+	MOVQ         ldx+56(FP), R8
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R9)(R8*1)
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
+	PREFETCHT1   64(R9)(R10*1)
+	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
+	PREFETCHT1   128(R9)(R10*1)
+	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -28012,14 +26253,20 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -28074,14 +26321,20 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x02, 768(R8), Z18
@@ -28130,14 +26383,20 @@ halvesrows2block:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -28192,20 +26451,30 @@ halvesrows2block:
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -28290,12 +26559,26 @@ halvesrows2block:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+1
+	JL   halvesrows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -28308,12 +26591,17 @@ halvesrows1block:
 	ADDQ         BX, DI
 	ADDQ         BX, DI
 	MOVQ         x_cap+48(FP), R9
-	PREFETCHT1   (R9)
-	PREFETCHT1   -4096(R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   -4032(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   -3968(R9)
+	MOVQ         ldx+56(FP), R8
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R9)(R8*1)
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT0   (R9)
+	PREFETCHT1   64(R9)(R8*1)
+	PREFETCHT1   64(R9)(R10*1)
+	PREFETCHT0   64(R9)
+	PREFETCHT1   128(R9)(R8*1)
+	PREFETCHT1   128(R9)(R10*1)
+	PREFETCHT0   128(R9)
 	MOVQ         BX, R8
 	ADDQ         R8, R8
 	ADDQ         R8, R9
@@ -28363,14 +26651,20 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -28411,14 +26705,20 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z9, Z11
 	VPSLLD       $0x02, 768(R8), Z12
@@ -28453,14 +26753,20 @@ halvesrows1block:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -28501,20 +26807,30 @@ halvesrows1block:
 	VPADDW       Z7, Z6, Z6
 	VPDPWSSD     Z8, Z6, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
 	ADDQ         $0x00000080, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -28581,6 +26897,16 @@ vectors1rows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -28596,8 +26922,12 @@ vectors1rows4blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -28729,11 +27059,18 @@ vectors1rows4wordgroup0:
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z8, Z11, Z6
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000140, R9
@@ -28824,6 +27161,16 @@ vectors1rows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -28839,8 +27186,12 @@ vectors1rows3blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -28957,11 +27308,18 @@ vectors1rows3wordgroup0:
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z7, Z9, Z5
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000140, R9
@@ -29037,6 +27395,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -29052,8 +27420,12 @@ vectors1rows2blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -29157,11 +27529,18 @@ vectors1rows2wordgroup0:
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z6, Z7, Z4
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000140, R9
@@ -29226,6 +27605,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -29241,8 +27630,12 @@ vectors1rows1blockhead:
 	ADDQ       BX, DI
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
+	PREFETCHT1 128(R9)(R8*1)
 	PREFETCHT0 128(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R8
@@ -29333,11 +27726,18 @@ vectors1rows1wordgroup0:
 	VCVTDQ2PS     Z4, Z4
 	VFMADD231PS   Z5, Z4, Z3
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
 	ADDQ          c_cap+16(FP), R9
 	ADDQ          $0x00000140, R9
@@ -29527,6 +27927,8 @@ TEXT ·weightGemmInt8Grouped6AVX512(SB), $11136-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	IMUL3Q  $+26, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -30183,559 +28585,7 @@ manyblock:
 few:
 	CMPQ BX, $0x60
 	JNE  halvesnone
-	CMPQ x_cap+48(FP), $0x01
-	JNE  halvesaskingnone
-	CMPQ m+96(FP), $0x02
-	JG   halvesaskingnone
-	CMPQ BX, $0x00000060
-	JNE  halvesaskingnone
 
-	// Tiles of 2 × 3 vectors.
-halvesaskingrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesaskingrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-
-halvesaskingrows2block:
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   halvesaskingrows2blockpassed
-	MOVQ  DI, c_base+0(FP)
-	ADDQ  BX, DI
-
-halvesaskingrows2blockpassed:
-	PREFETCHT0   (DI)
-	PREFETCHT0   64(DI)
-	PREFETCHT0   128(DI)
-	PREFETCHT0   192(DI)
-	PREFETCHT0   256(DI)
-	PREFETCHT0   320(DI)
-	PREFETCHT0   384(DI)
-	PREFETCHT0   448(DI)
-	PREFETCHT0   512(DI)
-	PREFETCHT0   576(DI)
-	PREFETCHT0   640(DI)
-	PREFETCHT0   704(DI)
-	PREFETCHT0   768(DI)
-	PREFETCHT0   832(DI)
-	PREFETCHT0   896(DI)
-	PREFETCHT0   960(DI)
-	PREFETCHT0   1024(DI)
-	PREFETCHT0   1088(DI)
-	PREFETCHT0   1152(DI)
-	PREFETCHT0   1216(DI)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VPMOVSXBW    (DI), Z12
-	VPMOVSXBW    32(DI), Z13
-	VPMOVSXBW    64(DI), Z14
-	VPBROADCASTD 44(R9), Z6
-	VPMADDWD     Z12, Z6, Z6
-	VPSLLD       $0x05, Z6, Z6
-	VPBROADCASTD 44(R9), Z7
-	VPMADDWD     Z13, Z7, Z7
-	VPSLLD       $0x05, Z7, Z7
-	VPBROADCASTD 44(R9), Z8
-	VPMADDWD     Z14, Z8, Z8
-	VPSLLD       $0x05, Z8, Z8
-	VPBROADCASTD 44(R9)(DX*1), Z9
-	VPMADDWD     Z12, Z9, Z9
-	VPSLLD       $0x05, Z9, Z9
-	VPBROADCASTD 44(R9)(DX*1), Z10
-	VPMADDWD     Z13, Z10, Z10
-	VPSLLD       $0x05, Z10, Z10
-	VPBROADCASTD 44(R9)(DX*1), Z11
-	VPMADDWD     Z14, Z11, Z11
-	VPSLLD       $0x05, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z15
-	VMOVDQU32    const30303030AVX512<>+0(SB), Z16
-	VPANDD       (R8), Z15, Z17
-	VPSLLD       $0x04, 768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPANDD       64(R8), Z15, Z18
-	VPSLLD       $0x04, 832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPANDD       128(R8), Z15, Z19
-	VPSLLD       $0x04, 896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPANDD       192(R8), Z15, Z20
-	VPSLLD       $0x02, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPANDD       256(R8), Z15, Z21
-	VPSLLD       $0x02, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPANDD       320(R8), Z15, Z22
-	VPSLLD       $0x02, 896(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD (R9), Z23
-	VPBROADCASTD 4(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD (R9)(DX*1), Z23
-	VPBROADCASTD 4(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	VPSRLD       $0x04, (R8), Z17
-	VPANDD       Z15, Z17, Z17
-	VMOVDQU32    768(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPSRLD       $0x04, 64(R8), Z18
-	VPANDD       Z15, Z18, Z18
-	VMOVDQU32    832(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPSRLD       $0x04, 128(R8), Z19
-	VPANDD       Z15, Z19, Z19
-	VMOVDQU32    896(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPSRLD       $0x04, 192(R8), Z20
-	VPANDD       Z15, Z20, Z20
-	VPSRLD       $0x02, 768(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPSRLD       $0x04, 256(R8), Z21
-	VPANDD       Z15, Z21, Z21
-	VPSRLD       $0x02, 832(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPSRLD       $0x04, 320(R8), Z22
-	VPANDD       Z15, Z22, Z22
-	VPSRLD       $0x02, 896(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD 16(R9), Z23
-	VPBROADCASTD 20(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD 16(R9)(DX*1), Z23
-	VPBROADCASTD 20(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	VPANDD       384(R8), Z15, Z17
-	VPSLLD       $0x04, 960(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPANDD       448(R8), Z15, Z18
-	VPSLLD       $0x04, 1024(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPANDD       512(R8), Z15, Z19
-	VPSLLD       $0x04, 1088(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPANDD       576(R8), Z15, Z20
-	VPSLLD       $0x02, 960(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPANDD       640(R8), Z15, Z21
-	VPSLLD       $0x02, 1024(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPANDD       704(R8), Z15, Z22
-	VPSLLD       $0x02, 1088(R8), Z23
-	VPTERNLOGD   $0xf8, Z16, Z23, Z22
-	VPBROADCASTD 8(R9), Z23
-	VPBROADCASTD 12(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z12, Z25, Z6
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z13, Z25, Z7
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z14, Z23, Z8
-	VPBROADCASTD 8(R9)(DX*1), Z23
-	VPBROADCASTD 12(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z13, Z17, Z10
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z14, Z17, Z11
-	VPSRLD       $0x04, 384(R8), Z17
-	VPANDD       Z15, Z17, Z17
-	VMOVDQU32    960(R8), Z18
-	VPTERNLOGD   $0xf8, Z16, Z18, Z17
-	VPSRLD       $0x04, 448(R8), Z18
-	VPANDD       Z15, Z18, Z18
-	VMOVDQU32    1024(R8), Z19
-	VPTERNLOGD   $0xf8, Z16, Z19, Z18
-	VPSRLD       $0x04, 512(R8), Z19
-	VPANDD       Z15, Z19, Z19
-	VMOVDQU32    1088(R8), Z20
-	VPTERNLOGD   $0xf8, Z16, Z20, Z19
-	VPSRLD       $0x04, 576(R8), Z20
-	VPANDD       Z15, Z20, Z20
-	VPSRLD       $0x02, 960(R8), Z21
-	VPTERNLOGD   $0xf8, Z16, Z21, Z20
-	VPSRLD       $0x04, 640(R8), Z21
-	VPANDD       Z15, Z21, Z21
-	VPSRLD       $0x02, 1024(R8), Z22
-	VPTERNLOGD   $0xf8, Z16, Z22, Z21
-	VPSRLD       $0x04, 704(R8), Z22
-	VPANDD       Z15, Z22, Z22
-	VPSRLD       $0x02, 1088(R8), Z15
-	VPTERNLOGD   $0xf8, Z16, Z15, Z22
-	VPBROADCASTD 24(R9), Z15
-	VPBROADCASTD 28(R9), Z16
-	VPMADDUBSW   Z15, Z17, Z23
-	VPMADDUBSW   Z16, Z20, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z12, Z23, Z6
-	VPMADDUBSW   Z15, Z18, Z23
-	VPMADDUBSW   Z16, Z21, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z13, Z23, Z7
-	VPMADDUBSW   Z15, Z19, Z15
-	VPMADDUBSW   Z16, Z22, Z16
-	VPADDW       Z16, Z15, Z15
-	VPDPWSSD     Z14, Z15, Z8
-	VPBROADCASTD 24(R9)(DX*1), Z15
-	VPBROADCASTD 28(R9)(DX*1), Z16
-	VPMADDUBSW   Z15, Z17, Z17
-	VPMADDUBSW   Z16, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z12, Z17, Z9
-	VPMADDUBSW   Z15, Z18, Z12
-	VPMADDUBSW   Z16, Z21, Z17
-	VPADDW       Z17, Z12, Z12
-	VPDPWSSD     Z13, Z12, Z10
-	VPMADDUBSW   Z15, Z19, Z12
-	VPMADDUBSW   Z16, Z22, Z13
-	VPADDW       Z13, Z12, Z12
-	VPDPWSSD     Z14, Z12, Z11
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VBROADCASTSS 32(R8), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z6, Z16, Z0
-	VMULPS       Z15, Z13, Z6
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VMULPS       Z15, Z14, Z6
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z6
-	VMULPS       Z6, Z12, Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z7, Z3
-	VMULPS       Z6, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z7, Z4
-	VMULPS       Z6, Z14, Z6
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z6, Z5
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows2block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+2, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+2, m+96(FP)
-	JMP     halvesaskingrows2
-
-halvesaskingrows2done:
-	// Tiles of 1 × 3 vectors.
-halvesaskingrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesaskingrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-
-halvesaskingrows1block:
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   halvesaskingrows1blockpassed
-	MOVQ  DI, c_base+0(FP)
-	ADDQ  BX, DI
-
-halvesaskingrows1blockpassed:
-	PREFETCHT0   (DI)
-	PREFETCHT0   64(DI)
-	PREFETCHT0   128(DI)
-	PREFETCHT0   192(DI)
-	PREFETCHT0   256(DI)
-	PREFETCHT0   320(DI)
-	PREFETCHT0   384(DI)
-	PREFETCHT0   448(DI)
-	PREFETCHT0   512(DI)
-	PREFETCHT0   576(DI)
-	PREFETCHT0   640(DI)
-	PREFETCHT0   704(DI)
-	PREFETCHT0   768(DI)
-	PREFETCHT0   832(DI)
-	PREFETCHT0   896(DI)
-	PREFETCHT0   960(DI)
-	PREFETCHT0   1024(DI)
-	PREFETCHT0   1088(DI)
-	PREFETCHT0   1152(DI)
-	PREFETCHT0   1216(DI)
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VPMOVSXBW    (DI), Z6
-	VPMOVSXBW    32(DI), Z7
-	VPMOVSXBW    64(DI), Z8
-	VPBROADCASTD 44(R9), Z3
-	VPMADDWD     Z6, Z3, Z3
-	VPSLLD       $0x05, Z3, Z3
-	VPBROADCASTD 44(R9), Z4
-	VPMADDWD     Z7, Z4, Z4
-	VPSLLD       $0x05, Z4, Z4
-	VPBROADCASTD 44(R9), Z5
-	VPMADDWD     Z8, Z5, Z5
-	VPSLLD       $0x05, Z5, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z9
-	VMOVDQU32    const30303030AVX512<>+0(SB), Z10
-	VPANDD       (R8), Z9, Z11
-	VPSLLD       $0x04, 768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPANDD       64(R8), Z9, Z12
-	VPSLLD       $0x04, 832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPANDD       128(R8), Z9, Z13
-	VPSLLD       $0x04, 896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPANDD       192(R8), Z9, Z14
-	VPSLLD       $0x02, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPANDD       256(R8), Z9, Z15
-	VPSLLD       $0x02, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPANDD       320(R8), Z9, Z16
-	VPSLLD       $0x02, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD (R9), Z17
-	VPBROADCASTD 4(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	VPSRLD       $0x04, (R8), Z11
-	VPANDD       Z9, Z11, Z11
-	VMOVDQU32    768(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPSRLD       $0x04, 64(R8), Z12
-	VPANDD       Z9, Z12, Z12
-	VMOVDQU32    832(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPSRLD       $0x04, 128(R8), Z13
-	VPANDD       Z9, Z13, Z13
-	VMOVDQU32    896(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPSRLD       $0x04, 192(R8), Z14
-	VPANDD       Z9, Z14, Z14
-	VPSRLD       $0x02, 768(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPSRLD       $0x04, 256(R8), Z15
-	VPANDD       Z9, Z15, Z15
-	VPSRLD       $0x02, 832(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPSRLD       $0x04, 320(R8), Z16
-	VPANDD       Z9, Z16, Z16
-	VPSRLD       $0x02, 896(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD 16(R9), Z17
-	VPBROADCASTD 20(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	VPANDD       384(R8), Z9, Z11
-	VPSLLD       $0x04, 960(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPANDD       448(R8), Z9, Z12
-	VPSLLD       $0x04, 1024(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPANDD       512(R8), Z9, Z13
-	VPSLLD       $0x04, 1088(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPANDD       576(R8), Z9, Z14
-	VPSLLD       $0x02, 960(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPANDD       640(R8), Z9, Z15
-	VPSLLD       $0x02, 1024(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPANDD       704(R8), Z9, Z16
-	VPSLLD       $0x02, 1088(R8), Z17
-	VPTERNLOGD   $0xf8, Z10, Z17, Z16
-	VPBROADCASTD 8(R9), Z17
-	VPBROADCASTD 12(R9), Z18
-	VPMADDUBSW   Z17, Z11, Z11
-	VPMADDUBSW   Z18, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z17, Z12, Z11
-	VPMADDUBSW   Z18, Z15, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z7, Z11, Z4
-	VPMADDUBSW   Z17, Z13, Z11
-	VPMADDUBSW   Z18, Z16, Z12
-	VPADDW       Z12, Z11, Z11
-	VPDPWSSD     Z8, Z11, Z5
-	VPSRLD       $0x04, 384(R8), Z11
-	VPANDD       Z9, Z11, Z11
-	VMOVDQU32    960(R8), Z12
-	VPTERNLOGD   $0xf8, Z10, Z12, Z11
-	VPSRLD       $0x04, 448(R8), Z12
-	VPANDD       Z9, Z12, Z12
-	VMOVDQU32    1024(R8), Z13
-	VPTERNLOGD   $0xf8, Z10, Z13, Z12
-	VPSRLD       $0x04, 512(R8), Z13
-	VPANDD       Z9, Z13, Z13
-	VMOVDQU32    1088(R8), Z14
-	VPTERNLOGD   $0xf8, Z10, Z14, Z13
-	VPSRLD       $0x04, 576(R8), Z14
-	VPANDD       Z9, Z14, Z14
-	VPSRLD       $0x02, 960(R8), Z15
-	VPTERNLOGD   $0xf8, Z10, Z15, Z14
-	VPSRLD       $0x04, 640(R8), Z15
-	VPANDD       Z9, Z15, Z15
-	VPSRLD       $0x02, 1024(R8), Z16
-	VPTERNLOGD   $0xf8, Z10, Z16, Z15
-	VPSRLD       $0x04, 704(R8), Z16
-	VPANDD       Z9, Z16, Z16
-	VPSRLD       $0x02, 1088(R8), Z9
-	VPTERNLOGD   $0xf8, Z10, Z9, Z16
-	VPBROADCASTD 24(R9), Z9
-	VPBROADCASTD 28(R9), Z10
-	VPMADDUBSW   Z9, Z11, Z11
-	VPMADDUBSW   Z10, Z14, Z14
-	VPADDW       Z14, Z11, Z11
-	VPDPWSSD     Z6, Z11, Z3
-	VPMADDUBSW   Z9, Z12, Z6
-	VPMADDUBSW   Z10, Z15, Z11
-	VPADDW       Z11, Z6, Z6
-	VPDPWSSD     Z7, Z6, Z4
-	VPMADDUBSW   Z9, Z13, Z6
-	VPMADDUBSW   Z10, Z16, Z7
-	VPADDW       Z7, Z6, Z6
-	VPDPWSSD     Z8, Z6, Z5
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z6
-	VCVTPH2PS    32(R9), Z7
-	VCVTPH2PS    64(R9), Z8
-	VBROADCASTSS 32(R8), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD231PS  Z3, Z6, Z0
-	VMULPS       Z9, Z7, Z3
-	VCVTDQ2PS    Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VMULPS       Z9, Z8, Z3
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z5, Z3, Z2
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesaskingrows1block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    CX, AX
-	IMUL3Q  $+1, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+1, m+96(FP)
-	JMP     halvesaskingrows1
-
-halvesaskingrows1done:
-	VZEROUPPER
-	RET
-
-halvesaskingnone:
 	// Tiles of 4 × 3 vectors.
 halvesrows4:
 	CMPQ m+96(FP), $+4
@@ -30744,6 +28594,16 @@ halvesrows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -30754,7 +28614,10 @@ halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -30882,9 +28745,14 @@ halvesrows4blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
@@ -30968,9 +28836,14 @@ halvesrows4blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
@@ -31048,9 +28921,14 @@ halvesrows4blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R11
+	MOVQ         ldx+56(FP), R12
+	PREFETCHT1   (R11)(R12*1)
 	PREFETCHT0   (R11)
+	PREFETCHT1   64(R11)(R12*1)
 	PREFETCHT0   64(R11)
+	PREFETCHT1   128(R11)(R12*1)
 	PREFETCHT0   128(R11)
+	PREFETCHT1   192(R11)(R12*1)
 	PREFETCHT0   192(R11)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
@@ -31134,15 +29012,25 @@ halvesrows4blockpassed:
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -31231,6 +29119,16 @@ halvesrows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+halvesrows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -31241,7 +29139,10 @@ halvesrows3block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -31344,9 +29245,14 @@ halvesrows3blockpassed:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z14
@@ -31416,9 +29322,14 @@ halvesrows3blockpassed:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z12, Z14
@@ -31482,9 +29393,14 @@ halvesrows3blockpassed:
 	VPADDW       Z15, Z14, Z14
 	VPDPWSSD     Z11, Z14, Z8
 	MOVQ         x_cap+48(FP), R10
+	MOVQ         ldx+56(FP), R11
+	PREFETCHT1   (R10)(R11*1)
 	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
 	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
 	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
 	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z14
@@ -31554,15 +29470,25 @@ halvesrows3blockpassed:
 	VPADDW       Z10, Z9, Z9
 	VPDPWSSD     Z11, Z9, Z8
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
+	MOVQ         ldx+56(FP), R9
+	PREFETCHT1   (R8)(R9*1)
 	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
 	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
 	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
 	PREFETCHT0   192(R8)
 	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
@@ -31627,12 +29553,26 @@ halvesrows3blockpassed:
 halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+2
+	JL   halvesrows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -31650,10 +29590,14 @@ halvesrows2block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
 	MOVQ       R9, x_cap+48(FP)
@@ -31732,14 +29676,20 @@ halvesrows2blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -31794,14 +29744,20 @@ halvesrows2blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z15, Z17
 	VPSLLD       $0x04, 960(R8), Z18
@@ -31850,14 +29806,20 @@ halvesrows2blockpassed:
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z17
 	VPANDD       Z15, Z17, Z17
@@ -31912,24 +29874,36 @@ halvesrows2blockpassed:
 	VPADDW       Z13, Z12, Z12
 	VPDPWSSD     Z14, Z12, Z11
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -31979,12 +29953,26 @@ halvesrows2blockpassed:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
+	CMPQ m+96(FP), $+1
+	JL   halvesrows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ (DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+8192, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $+4096, R8
+	MOVQ R8, lanes+88(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   halvesrows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+	MOVQ $-1024, R8
+	MOVQ R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -31999,10 +29987,14 @@ halvesrows1block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 -4096(R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 -4032(R9)
+	MOVQ       ldx+56(FP), R8
+	MOVQ       lanes+88(FP), R10
+	PREFETCHT1 (R9)(R8*1)
+	PREFETCHT1 (R9)(R10*1)
+	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
+	PREFETCHT1 64(R9)(R10*1)
+	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
 	MOVQ       R9, x_cap+48(FP)
@@ -32058,14 +30050,20 @@ halvesrows1blockpassed:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, (R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -32106,14 +30104,20 @@ halvesrows1blockpassed:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPANDD       384(R8), Z9, Z11
 	VPSLLD       $0x04, 960(R8), Z12
@@ -32148,14 +30152,20 @@ halvesrows1blockpassed:
 	VPADDW       Z12, Z11, Z11
 	VPDPWSSD     Z8, Z11, Z5
 	MOVQ         x_cap+48(FP), R10
-	PREFETCHT1   (R10)
-	PREFETCHT1   -4096(R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   -4032(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   -3968(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   -3904(R10)
+	MOVQ         ldx+56(FP), R11
+	MOVQ         lanes+88(FP), R12
+	PREFETCHT1   (R10)(R11*1)
+	PREFETCHT1   (R10)(R12*1)
+	PREFETCHT0   (R10)
+	PREFETCHT1   64(R10)(R11*1)
+	PREFETCHT1   64(R10)(R12*1)
+	PREFETCHT0   64(R10)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   128(R10)(R12*1)
+	PREFETCHT0   128(R10)
+	PREFETCHT1   192(R10)(R11*1)
+	PREFETCHT1   192(R10)(R12*1)
+	PREFETCHT0   192(R10)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	VPSRLD       $0x04, 384(R8), Z11
 	VPANDD       Z9, Z11, Z11
@@ -32196,24 +30206,36 @@ halvesrows1blockpassed:
 	VPADDW       Z7, Z6, Z6
 	VPDPWSSD     Z8, Z6, Z5
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x00000100, x_cap+48(FP)
 	MOVQ         x_cap+48(FP), R8
-	PREFETCHT1   (R8)
-	PREFETCHT1   -4096(R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   -4032(R8)
-	PREFETCHT1   128(R8)
-	PREFETCHT1   -3968(R8)
-	PREFETCHT1   192(R8)
-	PREFETCHT1   -3904(R8)
+	MOVQ         ldx+56(FP), R9
+	MOVQ         lanes+88(FP), R10
+	PREFETCHT1   (R8)(R9*1)
+	PREFETCHT1   (R8)(R10*1)
+	PREFETCHT0   (R8)
+	PREFETCHT1   64(R8)(R9*1)
+	PREFETCHT1   64(R8)(R10*1)
+	PREFETCHT0   64(R8)
+	PREFETCHT1   128(R8)(R9*1)
+	PREFETCHT1   128(R8)(R10*1)
+	PREFETCHT0   128(R8)
+	PREFETCHT1   192(R8)(R9*1)
+	PREFETCHT1   192(R8)(R10*1)
+	PREFETCHT0   192(R8)
 	ADDQ         $0x000000e0, x_cap+48(FP)
 	MOVQ         SI, R8
 	MOVQ         c_base+0(FP), R9
@@ -32259,6 +30281,16 @@ vectors1rows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -32269,7 +30301,10 @@ vectors1rows4block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -32410,12 +30445,20 @@ vectors1rows4wordgroup0:
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z8, Z11, Z6
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001a0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -32469,6 +30512,16 @@ vectors1rows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -32479,7 +30532,10 @@ vectors1rows3block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -32601,12 +30657,20 @@ vectors1rows3wordgroup0:
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z7, Z9, Z5
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001a0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -32651,6 +30715,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -32661,7 +30735,10 @@ vectors1rows2block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -32766,12 +30843,20 @@ vectors1rows2wordgroup0:
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z6, Z7, Z4
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001a0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -32811,6 +30896,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -32821,7 +30916,10 @@ vectors1rows1block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
 	MOVQ       x_cap+48(FP), R9
+	MOVQ       ldx+56(FP), R8
+	PREFETCHT1 (R9)(R8*1)
 	PREFETCHT0 (R9)
+	PREFETCHT1 64(R9)(R8*1)
 	PREFETCHT0 64(R9)
 	MOVQ       BX, R8
 	ADDQ       R8, R9
@@ -32909,12 +31007,20 @@ vectors1rows1wordgroup0:
 	VCVTDQ2PS     Z4, Z4
 	VFMADD231PS   Z5, Z4, Z3
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001a0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -33588,9 +31694,9 @@ TEXT ·weightUnpackS5x16F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x0000001c, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Grouped5AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -33598,6 +31704,8 @@ TEXT ·weightGemmInt8S5x16F32AVX512(SB), $11136-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	IMUL3Q  $+28, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -34219,6 +32327,16 @@ vectors1rows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -34356,12 +32474,20 @@ vectors1rows4wordgroup0:
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z7, Z11, Z6
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001c0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -34409,6 +32535,16 @@ vectors1rows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -34527,12 +32663,20 @@ vectors1rows3wordgroup0:
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z6, Z9, Z5
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001c0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -34572,6 +32716,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -34673,12 +32827,20 @@ vectors1rows2wordgroup0:
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z5, Z7, Z4
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001c0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -34714,6 +32876,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -34798,12 +32970,20 @@ vectors1rows1wordgroup0:
 	VCVTDQ2PS     Z5, Z5
 	VFMADD231PS   Z4, Z5, Z3
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
 	ADDQ          $0x000001c0, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -34833,6 +33013,16 @@ vectors1rows1done:
 DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
 GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000a, c_len+8(FP)
+	MOVQ    $0x0000001c, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped5AVX512+0(SB)
+
 // func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8TilesS5x16F32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
@@ -34842,7 +33032,12 @@ TEXT ·weightGemmInt8TilesS5x16F32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8S5x16F32AVX512+0(SB)
+	MOVQ $0x0000000a, c_len+8(FP)
+	MOVQ $0x0000001c, b_len+72(FP)
+	MOVQ $0x00000008, b_cap+80(FP)
+	MOVQ $0x00000080, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Grouped5AVX512+0(SB)
 
 // func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS8x16F32AVX512(SB), NOSPLIT, $0-64
@@ -34862,9 +33057,9 @@ TEXT ·weightUnpackS8x16F32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000028, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8S8x16F32AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Grouped8AVX512(SB), $11136-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -34872,6 +33067,8 @@ TEXT ·weightGemmInt8S8x16F32AVX512(SB), $11136-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
+	MOVQ    x_cap+48(FP), SI
+	MOVQ    SI, ldc+24(FP)
 	IMUL3Q  $+40, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -35502,6 +33699,16 @@ vectors1rows4:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows4ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows4ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -35634,15 +33841,26 @@ vectors1rows4wordgroup0:
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z6, Z10, Z5
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
+	PREFETCHT1    448(R9)(R10*1)
 	PREFETCHT0    448(R9)
+	PREFETCHT1    512(R9)(R10*1)
 	PREFETCHT0    512(R9)
+	PREFETCHT1    576(R9)(R10*1)
 	PREFETCHT0    576(R9)
 	ADDQ          $0x00000280, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -35690,6 +33908,16 @@ vectors1rows3:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows3ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows3ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -35803,15 +34031,26 @@ vectors1rows3wordgroup0:
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z5, Z8, Z4
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
+	PREFETCHT1    448(R9)(R10*1)
 	PREFETCHT0    448(R9)
+	PREFETCHT1    512(R9)(R10*1)
 	PREFETCHT0    512(R9)
+	PREFETCHT1    576(R9)(R10*1)
 	PREFETCHT0    576(R9)
 	ADDQ          $0x00000280, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -35851,6 +34090,16 @@ vectors1rows2:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows2ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows2ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -35947,15 +34196,26 @@ vectors1rows2wordgroup0:
 	VCVTDQ2PS     Z6, Z6
 	VFMADD231PS   Z4, Z6, Z3
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
+	PREFETCHT1    448(R9)(R10*1)
 	PREFETCHT0    448(R9)
+	PREFETCHT1    512(R9)(R10*1)
 	PREFETCHT0    512(R9)
+	PREFETCHT1    576(R9)(R10*1)
 	PREFETCHT0    576(R9)
 	ADDQ          $0x00000280, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -35991,6 +34251,16 @@ vectors1rows1:
 	MOVQ b_base+64(FP), DI
 	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
+	MOVQ $-8192, R8
+	MOVQ R8, ldx+56(FP)
+	CMPQ ldc+24(FP), $0x00
+	JE   vectors1rows1ahead
+	LEAQ 1024(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ $+3072, R8
+	MOVQ R8, ldx+56(FP)
+
+vectors1rows1ahead:
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -36070,15 +34340,26 @@ vectors1rows1wordgroup0:
 	VCVTDQ2PS     Z4, Z4
 	VFMADD231PS   Z3, Z4, Z2
 	MOVQ          x_cap+48(FP), R9
+	MOVQ          ldx+56(FP), R10
+	PREFETCHT1    (R9)(R10*1)
 	PREFETCHT0    (R9)
+	PREFETCHT1    64(R9)(R10*1)
 	PREFETCHT0    64(R9)
+	PREFETCHT1    128(R9)(R10*1)
 	PREFETCHT0    128(R9)
+	PREFETCHT1    192(R9)(R10*1)
 	PREFETCHT0    192(R9)
+	PREFETCHT1    256(R9)(R10*1)
 	PREFETCHT0    256(R9)
+	PREFETCHT1    320(R9)(R10*1)
 	PREFETCHT0    320(R9)
+	PREFETCHT1    384(R9)(R10*1)
 	PREFETCHT0    384(R9)
+	PREFETCHT1    448(R9)(R10*1)
 	PREFETCHT0    448(R9)
+	PREFETCHT1    512(R9)(R10*1)
 	PREFETCHT0    512(R9)
+	PREFETCHT1    576(R9)(R10*1)
 	PREFETCHT0    576(R9)
 	ADDQ          $0x00000280, x_cap+48(FP)
 	MOVQ          SI, R9
@@ -36108,6 +34389,16 @@ vectors1rows1done:
 DATA const00000080AVX512<>+0(SB)/64, $"\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00"
 GLOBL const00000080AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000b, c_len+8(FP)
+	MOVQ    $0x00000028, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped8AVX512+0(SB)
+
 // func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
@@ -36117,7 +34408,12 @@ TEXT ·weightGemmInt8TilesS8x16F32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8TilesX16AVX512+0(SB)
 
 few:
-	JMP ·weightGemmInt8S8x16F32AVX512+0(SB)
+	MOVQ $0x0000000b, c_len+8(FP)
+	MOVQ $0x00000028, b_len+72(FP)
+	MOVQ $0x00000008, b_cap+80(FP)
+	MOVQ $0x00000080, c_cap+16(FP)
+	MOVQ $0x00000001, x_cap+48(FP)
+	JMP  ·weightGemmInt8Grouped8AVX512+0(SB)
 
 // func weightGemmUnpackedAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+

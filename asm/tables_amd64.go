@@ -492,12 +492,6 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.S4: {
 				GemmInt8: weightGemmInt8TilesS4AVX512,
 			},
-			ukernel.E2M1: {
-				GemmInt8: weightGemmInt8TilesE2M1AVX512,
-			},
-			ukernel.IQ4: {
-				GemmInt8: weightGemmInt8TilesIQ4AVX512,
-			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
@@ -514,6 +508,16 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 			ukernel.IQ4: {
 				GemmInt8: weightGemmInt8IQ4AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AMXINT8", "AMXTILE", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8TilesE2M1AVX512,
+			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8TilesIQ4AVX512,
 			},
 		},
 	}},

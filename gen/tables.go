@@ -49,17 +49,24 @@ type override struct {
 	functions []spec.Function
 }
 
-// overrides groups the functions of an ISA in a table, in the order of their first ones.
+// overrides groups the functions of an ISA in a table, in the order of their first ones. The last
+// override of a kernel counts, so a function is in a group behind those that have the same kernel.
 func overrides(t spec.Table, o spec.Output) (list []override) {
 	for _, f := range o.Functions {
 		if f.Table != t {
 			continue
 		}
-		i := slices.IndexFunc(list, func(l override) bool {
+		i, found := 0, false
+		for j, l := range list {
 			first := l.functions[0]
-			return first.Lanes == f.Lanes && first.Variant == f.Variant && slices.Equal(first.Needs, f.Needs)
-		})
-		if i < 0 {
+			switch {
+			case slices.ContainsFunc(l.functions, f.SameKernel):
+				found = false
+			case !found && first.Lanes == f.Lanes && first.Variant == f.Variant && slices.Equal(first.Needs, f.Needs):
+				i, found = j, true
+			}
+		}
+		if !found {
 			i, list = len(list), append(list, override{table: t, isa: o.ISA})
 		}
 		list[i].functions = append(list[i].functions, f)

@@ -37,13 +37,13 @@ type int8Gemmer struct {
 	format        ukernel.PackedFormat // whose code is emitted
 	floats        bool                 // accumulators are float32
 	scaled        bool                 // and so they are, times the scales of the weights
-	asks          bool                 // see prefetching
 	rows, vectors int                  // of a tile
 	acc           [][]reg.VecVirtual
 	kept          [][]reg.VecVirtual // C, if the tile keeps it in registers
 
 	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
-	far                      operand.Mem   // what to prefetch
+	near, far, again         operand.Mem   // what to prefetch, the others as distances from near
+	asks                     operand.Mem   // not 0 on CPUs with AMX
 	lanes2, lane2, numbers   reg.GPVirtual
 	xArg, kArg, mArg, blocks operand.Mem // x of the tile, inputs left, rows left, the first block
 	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
@@ -107,7 +107,7 @@ type int8Dot interface {
 // formats.
 const someLanes = 16
 
-// int8Function names the function of several formats, or of one that may ask for weights.
+// int8Function names the function of several formats, or of one with AVX-512.
 func int8Function(q ukernel.PackedFormat) string {
 	switch {
 	case q.Grouped() && q.Offset() == 0:
@@ -122,7 +122,7 @@ func int8Function(q ukernel.PackedFormat) string {
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), int8Function(q)
-	if len(formats) == 1 && !g.mayAsk(q) {
+	if len(formats) == 1 && !g.EVEX() {
 		g.Kernel(f)
 		g.productInt8(q)
 		return
@@ -135,11 +135,7 @@ func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
 	g.jumpInt8(q, name, false)
 }
 
-// mayAsk tells whether few rows of a format may ask for weights in another way, see prefetching.
-func (g *gen) mayAsk(q ukernel.PackedFormat) bool { return g.EVEX() && !q.Float32Scales() }
-
-// jumpInt8 goes on in the function of several formats. asks tells whether few rows ask for weights
-// in that way.
+// jumpInt8 goes on in the function of several formats. asks tells whether the CPU has AMX.
 func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, asks bool) {
 	t := &int8Gemmer{g: g}
 	t.memory()
@@ -148,12 +144,12 @@ func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, asks bool) {
 	g.MOVQ(operand.U32(size), t.size)
 	g.MOVQ(operand.U32(header), t.headers)
 	g.MOVQ(operand.U32(header*someLanes), t.some)
-	if g.mayAsk(q) {
+	if g.EVEX() {
 		ahead := uint32(0)
 		if asks {
 			ahead = 1
 		}
-		g.MOVQ(operand.U32(ahead), t.far)
+		g.MOVQ(operand.U32(ahead), t.near)
 	}
 	g.TailJump(name)
 }
@@ -180,9 +176,9 @@ func (g *gen) productInt8(formats ...ukernel.PackedFormat) {
 func (t *int8Gemmer) memory() {
 	b, x, c := t.g.Param("b"), t.g.Param("x"), t.g.Param("c")
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
-	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
+	t.size, t.left, t.near = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
-	t.heads = t.g.Memory(c.Base())
+	t.heads, t.asks, t.far, t.again = t.g.Memory(c.Base()), t.g.Argument("ldc"), t.g.Argument("ldx"), t.g.Argument("lanes")
 }
 
 // sizes returns the bytes of a lane before its numbers, and of all of a block, without its head.
@@ -233,6 +229,9 @@ func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 	}
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
+	if g.EVEX() {
+		g.Move(t.near, t.asks)
+	}
 	size := g.GP64()
 	if len(formats) > 1 {
 		for _, m := range []operand.Mem{t.size, t.headers} {
@@ -260,9 +259,6 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	}
 	dot.manyRows(t)
 	groups := dot.tiles(t.format)
-	if !t.format.Grouped() {
-		t.askingRows(dot, "asking")
-	}
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
 		whole := shapes[0].Vectors > groups[len(groups)-1][0].Vectors
@@ -278,28 +274,6 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 		}
 	}
 	t.finish()
-}
-
-// askingRows emits the products of few rows with a whole panel that ask for weights, if the format
-// may.
-func (t *int8Gemmer) askingRows(dot int8Dot, name string) {
-	if !t.g.mayAsk(t.format) {
-		return
-	}
-	other := operand.LabelRef(name + "none")
-	t.g.CMPQ(t.far, operand.Imm(1))
-	t.g.JNE(other)
-	t.g.CMPQ(t.mArg, operand.Imm(fewRows))
-	t.g.JG(other)
-	t.g.CMPQ(t.lanes2, operand.U32(2*spec.PanelLanes))
-	t.g.JNE(other)
-	t.asks = true
-	for rows := fewRows; rows > 0; rows-- {
-		t.tile(dot, spec.TileShape{Vectors: manyVectors, Rows: rows}, name)
-	}
-	t.asks = false
-	t.g.Return()
-	t.g.Label(string(other))
 }
 
 // finish emits the end of the function.
@@ -350,13 +324,12 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.x, t.block = t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.xArg, t.x)
 	t.g.MOVQ(t.blocks, t.block)
-	t.startPrefetching()
+	t.startPrefetching(name("ahead"))
 	t.g.Move(t.kArg, t.left)
 	t.loadC(dot, s)
 
 	t.g.Label(name("block"))
 	t.passHead(name("block"), t.left, t.block, t.prefetchHead)
-	t.prefetchBlock()
 	dot.prepare(t)
 	if !t.whole() {
 		t.lane2 = t.g.GP64()

@@ -8,80 +8,87 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is the distance of prefetches in bytes. A core drops prefetches while too many lines are
-// under way. So a product that takes less time than its weights should not be far ahead: one row of
-// 4 and 8 bits on AVX2, and formats with one scale a block on AVX-512. Rows that take longer, and
-// formats with 5 and 6 bits, gain by more distance. The distances are measured on Zen 3 and Zen 4.
-func (t *int8Gemmer) ahead() int {
-	near := t.rows == 1 && t.format.Bits() != 5 && t.format.Bits() != 6
-	if t.g.EVEX() {
+// A prefetching says how many bytes ahead of what it reads a tile prefetches weights. A core drops
+// prefetches while too many lines are under way, and what was dropped is asked for once more. With
+// AVX-512 these are numbers of the call. A distance of 0 is for lines that L1 has, and costs next
+// to nothing.
+type prefetching struct {
+	far   int // into L2
+	again int // into L2, by tiles of few rows alone
+	near  int // into L1
+}
+
+// int8Ahead is the distance of prefetches that have no other.
+const int8Ahead = 8192
+
+// asking is for CPUs with AMX, by measurements of Granite Rapids. The prefetcher of L2 follows the
+// weights within a page: with all prefetches more than a page ahead, memory is read more slowly.
+// Prefetches into L2 alone slow weights down that are in L2.
+var asking = prefetching{far: 4096, near: 1024}
+
+// prefetching returns what a tile does on other CPUs, as measured on Zen 3 and Zen 4. While a row
+// or two wait for their weights, buffers are in use. Prefetches into L2 wait less for each other
+// than those into L1: so one row comes near the speed of reading. From L2 and L3 it takes a tenth
+// more time. The prefetcher of a core's L2 follows one row of a format with one scale a block, and
+// two with 8 bits. They gain less from memory, if anything, and lose more from L3: they have no
+// prefetches.
+//
+// More rows prefetch into L1, once. A product that takes less time than its weights should not be
+// far ahead: one row of 4 and 8 bits on AVX2, and formats with one scale a block on AVX-512. Rows
+// that take longer, and formats with 5 and 6 bits, gain by more distance.
+func (t *int8Gemmer) prefetching() prefetching {
+	one, bits := t.rows == 1, t.format.Bits()
+	near := one && bits != 5 && bits != 6
+	switch {
+	case t.few() && one && !t.format.Grouped(): // and others, see startPrefetching
+		return prefetching{}
+	case t.few():
+		return prefetching{far: int8Ahead, again: int8Ahead / 2}
+	case t.g.EVEX():
 		near = !t.format.Grouped()
 	}
-	if near && t.prefetching() == prefetchesAhead {
-		return 3072
+	if near {
+		return prefetching{near: 3072}
 	}
-	return int8Ahead
+	return prefetching{near: int8Ahead}
 }
 
-const int8Ahead = 8192 // bytes
+// few tells whether the tile has so few rows that the weights come too late.
+func (t *int8Gemmer) few() bool { return t.g.EVEX() && t.whole() && t.rows <= 2 }
 
-// A prefetching is which weights a tile prefetches.
-type prefetching int
-
-const (
-	prefetchesAhead prefetching = iota // those at a distance, see ahead
-	prefetchesTwice                    // those at a distance, into L2, and at half of it once more
-	prefetchesBlock                    // a block's, where it begins
-	prefetchesNone
-)
-
-// prefetching returns what the tile does, by measurements of Zen 4. While a row or two wait for
-// their weights, buffers are in use, and the core drops prefetches. Those into L2 wait less for
-// each other than those into L1, and what was dropped is asked for once more: so one row comes near
-// the speed of reading. From L2 and L3 it takes a tenth more time. The prefetcher of a core's L2
-// follows one row of a format with one scale a block, and two with 8 bits. They gain less from
-// memory, if anything, and lose more from L3: they have no prefetches of their own.
-//
-// On Granite Rapids one row of a format with one scale a block takes more time without prefetches:
-// CPUs with AMX ask, see mayAsk. The other choices are not measured there. They keep prefetches
-// into L1, ahead or, as the further bits of 6 bits lie behind the others, where a block begins.
-func (t *int8Gemmer) prefetching() prefetching {
-	switch {
-	case !t.g.EVEX() || !t.whole() || t.rows > fewRows:
-	case t.asks && t.format.Bits() == 6:
-		return prefetchesBlock
-	case t.asks:
-	case t.format == ukernel.S8, t.rows == 1 && !t.format.Grouped():
-		return prefetchesNone
-	default:
-		return prefetchesTwice
-	}
-	return prefetchesAhead
-}
-
-// fewRows is the most rows that take so little time that the weights come too late.
-const fewRows = 2
-
-// moves tells whether the place to prefetch from moves on with the weights.
-func (t *int8Gemmer) moves() bool { return t.prefetching() <= prefetchesTwice }
-
-// startPrefetching emits the start of a tile.
-func (t *int8Gemmer) startPrefetching() {
-	if t.moves() {
-		far := t.g.GP64()
-		t.g.LEAQ(emit.At(t.block, t.ahead()), far)
-		t.g.MOVQ(far, t.far)
-	}
-}
-
-// prefetchBlock emits the start of a block.
-func (t *int8Gemmer) prefetchBlock() {
-	if t.prefetching() != prefetchesBlock {
+// startPrefetching emits the start of a tile. Up to two rows of S8 have no prefetches of their own
+// on CPUs without AMX.
+func (t *int8Gemmer) startPrefetching(name string) {
+	at := t.prefetching()
+	if !t.g.EVEX() {
+		near := t.g.GP64()
+		t.g.LEAQ(emit.At(t.block, at.near), near)
+		t.g.MOVQ(near, t.near)
 		return
 	}
-	_, size := t.sizes(t.format)
-	for line := 0; line < size*spec.PanelLanes; line += spec.LineBytes {
-		t.g.PREFETCHT0(emit.At(t.block, line))
+	t.prefetchAt(at)
+	if t.several && t.few() && at != (prefetching{}) {
+		t.g.CMPQ(t.which, operand.Imm(uint64(ukernel.S8)))
+		t.g.JNE(operand.LabelRef(name + "four"))
+		t.prefetchAt(prefetching{})
+		t.g.Label(name + "four")
+	}
+	t.g.CMPQ(t.asks, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name))
+	t.prefetchAt(asking)
+	t.g.Label(name)
+}
+
+// prefetchAt sets where prefetches are.
+func (t *int8Gemmer) prefetchAt(p prefetching) {
+	near, from := t.g.GP64(), t.g.GP64()
+	t.g.LEAQ(emit.At(t.block, p.near), near)
+	t.g.MOVQ(near, t.near)
+	t.g.MOVQ(operand.I32(p.far-p.near), from)
+	t.g.MOVQ(from, t.far)
+	if t.few() {
+		t.g.MOVQ(operand.I32(p.again-p.near), from)
+		t.g.MOVQ(from, t.again)
 	}
 }
 
@@ -91,9 +98,6 @@ func (t *int8Gemmer) prefetchBlock() {
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
-	if !t.moves() {
-		return
-	}
 	lanes := t.lanes()
 	header, size := t.sizes(t.format)
 	n := lanes*size - iterations*t.linesOf(iterations)
@@ -113,12 +117,12 @@ func (t *int8Gemmer) prefetchRest(iterations int) {
 	if t.several {
 		n = lanes * ukernel.S4.HeaderBytes()
 	}
-	far := t.prefetchLines(n)
-	t.g.ADDQ(bytes, far)
+	near := t.ask(0, n)
+	t.g.ADDQ(bytes, near)
 	if numbers > 0 {
-		t.g.ADDQ(operand.U32(numbers), far)
+		t.g.ADDQ(operand.U32(numbers), near)
 	}
-	t.g.MOVQ(far, t.far)
+	t.g.MOVQ(near, t.near)
 }
 
 // lanes is how many a group of vectors has.
@@ -126,20 +130,13 @@ func (t *int8Gemmer) lanes() int { return len(t.acc[0]) * t.g.Lanes() }
 
 // prefetchMinima prefetches what prefetchRest leaves with minima.
 func (t *int8Gemmer) prefetchMinima() {
-	if !t.moves() {
-		return
-	}
 	lanes := t.lanes()
 	from, to := lanes*ukernel.S4.HeaderBytes(), lanes*ukernel.U4.HeaderBytes()
 	from = (from + spec.LineBytes - 1) / spec.LineBytes * spec.LineBytes
 	if from >= to {
 		return
 	}
-	far := t.g.GP64()
-	t.g.MOVQ(t.far, far)
-	for line := from; line < to; line += spec.LineBytes {
-		t.ask(emit.At(far, line-to))
-	}
+	t.ask(from-to, 0)
 }
 
 // linesOf is the size of the whole lines that each of the iterations has, of several formats in
@@ -157,42 +154,42 @@ func (t *int8Gemmer) linesOf(iterations int) int {
 
 // prefetchHead prefetches the head of a whole panel.
 func (t *int8Gemmer) prefetchHead() {
-	if !t.moves() {
-		return
-	}
-	bytes, far := t.g.GP64(), t.prefetchLines(t.format.HeadBytes()*spec.PanelLanes)
+	bytes, near := t.g.GP64(), t.ask(0, t.format.HeadBytes()*spec.PanelLanes)
 	t.g.MOVQ(t.lanes2, bytes)
 	if t.format.Halves() > 1 {
 		t.g.ADDQ(bytes, bytes)
 	}
-	t.g.ADDQ(bytes, far)
-	t.g.MOVQ(far, t.far)
+	t.g.ADDQ(bytes, near)
+	t.g.MOVQ(near, t.near)
 }
 
 func (t *int8Gemmer) prefetchBytes(n int) {
-	if !t.moves() {
-		return
-	}
-	t.prefetchLines(n)
-	t.g.ADDQ(operand.U32(n), t.far)
+	t.ask(0, n)
+	t.g.ADDQ(operand.U32(n), t.near)
 }
 
-// prefetchLines prefetches the lines of some bytes, and returns their start.
-func (t *int8Gemmer) prefetchLines(n int) (far reg.GPVirtual) {
-	far = t.g.GP64()
-	t.g.MOVQ(t.far, far)
-	for line := 0; line < n; line += spec.LineBytes {
-		t.ask(emit.At(far, line))
+// ask prefetches the lines from a distance to another one, both from near, which it returns.
+func (t *int8Gemmer) ask(from, to int) reg.GPVirtual {
+	g, near := t.g, t.g.GP64()
+	g.MOVQ(t.near, near)
+	var others []reg.GPVirtual
+	if from < to && g.EVEX() {
+		others = append(others, t.get(t.far))
 	}
-	return far
+	if from < to && t.few() {
+		others = append(others, t.get(t.again))
+	}
+	for line := from; line < to; line += spec.LineBytes {
+		for _, p := range others {
+			g.PREFETCHT1(emit.Indexed(near, p, 1).Offset(line))
+		}
+		g.PREFETCHT0(emit.At(near, line))
+	}
+	return near
 }
 
-// ask prefetches a line.
-func (t *int8Gemmer) ask(line operand.Mem) {
-	if t.prefetching() == prefetchesAhead {
-		t.g.PREFETCHT0(line)
-		return
-	}
-	t.g.PREFETCHT1(line)
-	t.g.PREFETCHT1(line.Offset(-int8Ahead / 2))
+func (t *int8Gemmer) get(m operand.Mem) reg.GPVirtual {
+	r := t.g.GP64()
+	t.g.MOVQ(m, r)
+	return r
 }

@@ -206,11 +206,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	g.MOVQ(operand.U32(uint32(q)), g.Memory(g.Param("c").Len()))
 	g.TailJump(name)
 	g.Label("few")
-	if g.mayAsk(q) {
-		g.jumpInt8(q, int8Function(q), true)
-	} else {
-		g.TailJumpTo(spec.WeightGemmInt8(q), g.ISA)
-	}
+	g.jumpInt8(q, int8Function(q), true)
 }
 
 func (t *tileProduct) emit() {

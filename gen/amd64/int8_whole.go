@@ -42,7 +42,6 @@ func (t *int8Gemmer) wholeBlocks() *int8Gemmer {
 func (t *int8Gemmer) wholePanel(dot int8Dot, name string) {
 	t.g.CMPQ(t.lanes2, operand.Imm(2*spec.PanelLanes))
 	t.g.JNE(operand.LabelRef(name + "none"))
-	t.askingRows(dot, name+"asking")
 	for rows := manyRows; rows > 0; rows-- {
 		t.tile(dot, spec.TileShape{Vectors: manyVectors, Rows: rows}, name)
 	}

@@ -64,6 +64,11 @@ func (f *Function) Type() string {
 	return f.Table.Type
 }
 
+// SameKernel tells whether f and g are the same kernel, of other ISAs, CPU features or widths.
+func (f *Function) SameKernel(g Function) bool {
+	return f.Table == g.Table && f.Field == g.Field && f.Array == g.Array && f.Index == g.Index
+}
+
 // contract is the name of the function's contract in package ukernel: of a field, or of a type.
 func (f *Function) contract() string {
 	if f.Field == "" {
