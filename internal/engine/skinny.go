@@ -165,8 +165,8 @@ func (j *Job) narrowFor() narrow {
 	return n
 }
 
-// waysOfRows returns what there is for rows at equal distances, and for rows that lie anywhere. Only
-// the latter may be nil.
+// waysOfRows returns what there is for rows at equal distances, and for rows that lie anywhere.
+// Only the latter may be nil.
 func (j *Job) waysOfRows() (n narrow) {
 	kernels, k, v := j.tier.Skinny(), &j.Call.K, &j.Call.V
 	n.qk = kernelOf(halfTypes, kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16)
