@@ -99,6 +99,22 @@ func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) 
 	return x.RowScales(h.Batch, h.Head, lo, n)
 }
 
+// SegmentScales returns the scales of at most a segment of rows, row by row, and their distance. If
+// they lie on several pages, they are copied to the memory of rows.
+func (r *Reader) SegmentScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
+	if r.Run(h, lo, n) == n {
+		return r.Scales(h, lo, n)
+	}
+	r.cached.forget()
+	groups := r.x.Scales().Dim(3)
+	for at, run := 0, 0; at < n; at += run {
+		run = r.Run(h, lo+at, n-at)
+		of, stride := r.Scales(h, lo+at, run)
+		rows.Copy(r.memory[at*groups:], groups, of, stride, run, groups)
+	}
+	return r.memory[:n*groups], groups
+}
+
 // copyScales writes the scales of n rows that lie anywhere to dst, row by row.
 func (r *Reader) copyScales(dst []float32, h lanes.Head, lo, n int) {
 	s := r.x.ScaleRows()
