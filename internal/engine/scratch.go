@@ -173,7 +173,11 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	case !x.IsPaged():
 		return false
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
-		return n < least || n%segment != 0 && n < 3*segment/2
+		most := 3 * segment
+		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
+			most = 2 * segment
+		}
+		return n < least || n%segment != 0 && n < most
 	case j.takesAnywhere(x) && j.plan.allSkinny:
 		if least = tableKeys; n%ukernel.SkinnyKeys == 0 {
 			least /= 2
