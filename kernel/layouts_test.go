@@ -222,14 +222,14 @@ func TestRaggedViews(t *testing.T) {
 // TestPagesOfTypes: pages of keys and values of all types, one after the other, are the contiguous
 // ones that begin with the first, for one query and for many.
 func TestPagesOfTypes(t *testing.T) {
-	const keys, d = 530, 32
+	const keys = 530
 	for _, dtype := range contracttest.KeyTypes() {
 		for _, s := range []kernel.Scoring{{}, {BFloat16: true}, {DynamicInt12: true}} {
 			if integers := dtype == kernel.Int8 || dtype == kernel.Int4; s.DynamicInt12 && !integers || s.BFloat16 && integers {
 				continue
 			}
-			for _, size := range []int{1, 3, 8, 13, 16, 24, 25, 33, 49, 97} {
-				pages := (keys + size - 1) / size
+			for i, size := range []int{1, 3, 8, 13, 16, 24, 25, 33, 49, 97, 200} {
+				pages, d := (keys+size-1)/size, []int{32, 72}[i%2]
 				c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 1, Lk: pages * size, D: d, Dv: d, Seed: uint64(size), Layout: contracttest.Contiguous, Types: contracttest.TypesOf(kernel.Float32, dtype, dtype, kernel.Float32)}
 				_, k, v := c.Typed(c.Inputs())
 				table := kernel.PageTable{Pages: [][]int32{nil}, Lengths: []int{keys}}

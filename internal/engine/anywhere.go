@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -17,60 +16,8 @@ func (j *Job) liesAnywhere(x *view.Tensor) bool {
 // takesAnywhere tells whether the tier has kernels for few rows of queries that take rows of x,
 // keys or values of the call, from anywhere.
 func (j *Job) takesAnywhere(x *view.Tensor) bool {
-	n, c := j.anywhere(), &j.Call
-	return j.derived.additive == nil && !c.DynamicInt12 && (x == &c.K && n.scores != nil || x == &c.V && n.values != nil)
-}
-
-// anywhere returns the products with keys and values that lie anywhere, as far as the tier has
-// kernels for them.
-func (j *Job) anywhere() (n narrow) {
-	kernels := j.tier.Skinny()
-	k, v := &j.Call.K, &j.Call.V
-	n.qkRows, n.pvRows = halfKernel(k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), halfKernel(v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
-	n.qkBytes, n.pvBytes = byteKernel(k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
-	takes := func(x *view.Tensor, least int) bool { return takesColumns(x, least) && x.Dim(3)%tier.NarrowStep == 0 }
-	switch {
-	case k.DType() == view.Float32 && kernels.QKRows != nil:
-		n.scores = floatScoresAnywhere
-	case n.qkRows != nil && takes(k, ukernel.SkinnyGroup):
-		n.scores = halfScoresAnywhere
-	case k.DType() == view.Int8 && kernels.QKRowsInt8 != nil && takes(k, ukernel.SkinnyGroup):
-		n.scores = int8ScoresAnywhere
-	case n.qkBytes != nil && takes(k, ukernel.SkinnyGroup):
-		n.scores = byteScores
-	case takesPacked(k) && kernels.QKRowsInt4 != nil && takes(k, ukernel.SkinnyGroup):
-		n.scores = int4Scores
-	}
-	switch {
-	case v.DType() == view.Float32 && kernels.PVRows != nil:
-		n.values = floatValuesAnywhere
-	case n.pvRows != nil && takes(v, tier.NarrowValues):
-		n.values = halfValuesAnywhere
-	case v.DType() == view.Int8 && kernels.PVRowsInt8 != nil && takes(v, tier.NarrowValues):
-		n.values = int8ValuesAnywhere
-	case n.pvBytes != nil && takes(v, ukernel.SkinnyGroup):
-		n.values = byteValues
-	case takesPacked(v) && kernels.PVRowsInt4 != nil && takes(v, ukernel.SkinnyGroup):
-		n.values = int4Values
-	}
-	return n
-}
-
-// takeAnywhere changes products with keys and values that lie anywhere. Keys before a tree do not
-// if pages are large, so that the products of before remain.
-func (n *narrow) takeAnywhere(j *Job) {
-	keys, values := j.liesAnywhere(&j.Call.K), j.liesAnywhere(&j.Call.V)
-	if !keys && !values {
-		return
-	}
-	rows := j.anywhere()
-	n.qkRows, n.pvRows = rows.qkRows, rows.pvRows
-	if rows.scores != nil && keys {
-		n.scoresInPlace, n.scores = n.scores, rows.scores
-	}
-	if rows.values != nil && values {
-		n.valuesInPlace, n.values = n.values, rows.values
-	}
+	n, c := j.waysOfRows(), &j.Call
+	return j.derived.additive == nil && !c.DynamicInt12 && (x == &c.K && n.scoresAnywhere != nil || x == &c.V && n.valuesAnywhere != nil)
 }
 
 func floatScoresAnywhere(t *tile, s []float32, lo, n int, top []float32) int {

@@ -133,13 +133,16 @@ func (t *tile) roundDropped() {
 }
 
 // The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys
-// and values as they lie in memory. Where too few lie at equal distances, those for many rows take
-// copies.
+// and values as they lie in memory, and copies where too few lie at equal distances. If there are
+// too few keys, the kernels for many rows take them.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		if got < ukernel.SkinnyKeys { // a page ends
+			k, stride, got, next, far = t.keys().WholeHalves(t.Head, t.Key(part.Lo), min(part.Len(), contract.BF16Segment))
+		}
 		if n = got; n < ukernel.SkinnyKeys {
 			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
 			continue
@@ -151,10 +154,11 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
 // short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
 // of the copied rows. Rows that 16 does not divide are read with numbers of the rows that follow
-// them, whose outputs are left out, or copied with zeros where no query sees these.
+// them, whose outputs are left out, or copied with zeros where no query sees these. Segments that
+// lie on several pages are copied, too.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
-	o, dv, keys, product := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys, &t.job.tier.Tiles()[0]
+	o, dv, keys := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys
 	to, ldo := o, t.job.dv()
 	if dv > ldo {
 		to = t.scratch.segment
@@ -169,18 +173,10 @@ func skinnyBFloat16Values(t *tile) {
 		if n = got; n < keys.Len() {
 			n = max(0, n-(keys.Lo+n)%contract.BF16Segment)
 		}
-		if n == 0 && dv > ldo {
+		if n == 0 {
 			v, stride, n, next, far = t.values().WholeHalves(t.Head, t.Key(keys.Lo), min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment))
 		}
-		if n > 0 {
-			t.job.tier.Skinny().PVEvenOdd(to, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
-			continue
-		}
-		n = min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment)
-		rows, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
-		for e := 0; e < dv; e += product.Lanes {
-			product.GemmEvenOdd(to[e:], dv, p, 1, t.Lanes, rows[e:], stride, t.N, n, load)
-		}
+		t.job.tier.Skinny().PVEvenOdd(to, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {
 		copy(o[lane*ldo:][:ldo], to[lane*dv:])

@@ -362,14 +362,13 @@ func skinnyIntegersValues(t *tile) {
 // columns of the values, lpg apart, and their units. It returns the distance of pairs.
 func (t *tile) pairsOfWeights(part mask.Span, first, groups, lpg int) (ldp int) {
 	s, lanes, kernels, n := t.scratch, t.Lanes, t.job.tier.Skinny(), part.Len()
-	if lo := t.Key(part.Lo); groups%2 == 0 && t.N <= ukernel.GroupLanes && kernels.GroupPairs != nil && t.values().Run(t.Head, lo, n) == n {
-		scales, lsc := t.values().Scales(t.Head, lo, n)
+	scales, lsc := t.values().SegmentScales(t.Head, t.Key(part.Lo), n)
+	if groups%2 == 0 && t.N <= ukernel.GroupLanes && kernels.GroupPairs != nil {
 		kernels.GroupPairs(s.pairs, lpg, t.scoresFrom(part), lanes, n, scales[first:], lsc, contract.WeightBits, s.units[:groups*ukernel.GroupLanes])
 		return ukernel.GroupLanes
 	}
 	for g := range groups {
-		scales, lsc := t.valueScales(part, first+g)
-		kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, s.units[g*lanes:][:lanes])
+		kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales[first+g:], lsc, contract.WeightBits, s.units[g*lanes:][:lanes])
 	}
 	return lanes
 }

@@ -78,9 +78,9 @@ func (s *scratch) fit(j *Job) {
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
 	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
-	need.SmallPages = j.plan.shape.kSmall
+	need.WholeHalves, need.SmallPages = j.plan.shape.wholeHalves, j.plan.shape.kSmall
 	s.keys.Fit(m, &j.Call.K, need)
-	need.Gather, need.Columns, need.WholeHalves, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.wholeHalves, j.plan.shape.vSmall
+	need.Gather, need.Columns, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.vSmall
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)
@@ -151,17 +151,21 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 // copying them.
 const runKeys = 8
 
+// runBytes is runKeys in bytes of rows for calls that take whole segments of integers, which begin
+// within pages: they copy the rows of a segment that ends on another page in any case.
+const runBytes = 1 << 10
+
 // tableKeys is the least number of rows of a page for which a call of a kernel for each page takes
 // no longer than kernels that take all rows by their offsets. Pages of whole tiles take a call each
 // from half as many rows on.
-const tableKeys = 128
+const tableKeys = 256
 
 // hasSmallPages tells whether rows of x are copied as a list's are, where kernels for few rows of
 // queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
 // each page takes longer than the copies. Kernels that take rows from anywhere need no copies of
 // them, so that larger pages are small ones for these. Products in bfloat16, and tiles of integers,
-// take whole segments, which begin within pages of other sizes. Few rows copy integers run by run
-// anyway.
+// take whole segments, which begin within pages of other sizes. Few rows take integers from larger
+// pages run by run.
 func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	const segment = max(contract.BF16Segment, contract.ValueSegment)
 	n, least := x.PageSize(), ukernel.SkinnyKeys
@@ -169,13 +173,22 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	case !x.IsPaged():
 		return false
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
-		return n < least || n%segment != 0 && n < 3*segment
+		most := 3 * segment
+		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
+			most = 2 * segment
+		}
+		return n < least || n%segment != 0 && n < most
 	case j.takesAnywhere(x) && j.plan.allSkinny:
 		if least = tableKeys; n%ukernel.SkinnyKeys == 0 {
 			least /= 2
 		}
 	case j.takesAnywhere(x): // some rows of queries are for tiles, which copy
-	case j.Call.DynamicInt12, x == &j.Call.V && x.DType() == view.Float32:
+	case j.Call.DynamicInt12:
+		least = runKeys
+		if n%segment != 0 {
+			least = max(runKeys, runBytes/x.DType().Bytes(x.Dim(3)))
+		}
+	case x == &j.Call.V && x.DType() == view.Float32:
 		least = runKeys
 	}
 	return n < least

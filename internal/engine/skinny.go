@@ -140,12 +140,12 @@ type narrow struct {
 	qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
-	// If scores and values take rows by offsets, scoresInPlace and valuesInPlace take rows at equal
-	// distances. qkRows and pvRows are the kernels by offsets for 16 bits.
-	scoresInPlace func(t *tile, s []float32, lo, n int, top []float32) int
-	valuesInPlace func(t *tile, o []float32, lo, n int, p []float32, load bool) int
-	qkRows        func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)
-	pvRows        func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
+	// What scores and values are for rows at equal distances, and for rows by offsets. qkRows and
+	// pvRows are the kernels by offsets for 16 bits.
+	scoresInPlace, scoresAnywhere func(t *tile, s []float32, lo, n int, top []float32) int
+	valuesInPlace, valuesAnywhere func(t *tile, o []float32, lo, n int, p []float32, load bool) int
+	qkRows                        func(s []float32, k []uint16, off []int, q []float32, n, d int, max []float32, next []int)
+	pvRows                        func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 
 	// The kernels for types of 8 bits with an exponent.
 	qkBytes func(s []float32, k []byte, off []int, q []float32, n, d int, max []float32, next []int)
@@ -154,54 +154,95 @@ type narrow struct {
 
 // narrowFor returns the products for keys and values of their types.
 func (j *Job) narrowFor() narrow {
-	kernels, n := j.tier.Skinny(), narrow{scores: noScores, values: noValues}
-	n.qkBytes, n.pvBytes = byteKernel(j.Call.K.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), byteKernel(j.Call.V.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
-	if k := &j.Call.K; takesColumns(k, ukernel.SkinnyGroup) && k.Dim(3)%tier.NarrowStep == 0 {
-		switch n.qk = halfKernel(kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16); {
-		case n.qkBytes != nil:
-			n.scores = byteScores
-		case takesPacked(k) && kernels.QKRowsInt4 != nil:
-			n.scores = int4Scores
-		case n.qk != nil:
-			n.scores = halfScores
-		case k.DType().IsScaled() && kernels.QKInt8 != nil:
-			n.scores = int8Scores
-		}
+	n := j.waysOfRows()
+	n.scores, n.values = n.scoresInPlace, n.valuesInPlace
+	if n.scoresAnywhere != nil && j.liesAnywhere(&j.Call.K) {
+		n.scores = n.scoresAnywhere
 	}
-	if v := &j.Call.V; takesColumns(v, tier.NarrowValues) {
-		switch n.pv = halfKernel(kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16); {
-		case n.pvBytes != nil && takesColumns(v, ukernel.SkinnyGroup):
-			n.values = byteValues
-		case takesPacked(v) && kernels.PVRowsInt4 != nil:
-			n.values = int4Values
-		case n.pv != nil:
-			n.values = halfValues
-		case v.DType().IsScaled() && kernels.PVInt8 != nil:
-			n.values = int8Values
-		}
+	if n.valuesAnywhere != nil && j.liesAnywhere(&j.Call.V) {
+		n.values = n.valuesAnywhere
 	}
-	n.takeAnywhere(j)
 	return n
 }
 
-// halfKernel returns the kernel for a type, or nil if the type does not have 16 bits.
-func halfKernel[F any](t view.DType, f16, bf16 F) (kernel F) {
-	switch t {
-	case view.Float16:
-		return f16
-	case view.BFloat16:
-		return bf16
-	}
-	return kernel
+// waysOfRows returns what there is for rows at equal distances, and for rows that lie anywhere.
+// Only the latter may be nil.
+func (j *Job) waysOfRows() (n narrow) {
+	kernels, k, v := j.tier.Skinny(), &j.Call.K, &j.Call.V
+	n.qk = kernelOf(halfTypes, kvrows.HalfType(j.tier, k), kernels.QKF16, kernels.QKBF16)
+	n.pv = kernelOf(halfTypes, kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16)
+	n.qkRows, n.pvRows = kernelOf(halfTypes, k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), kernelOf(halfTypes, v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
+	n.qkBytes, n.pvBytes = kernelOf(byteTypes, k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), kernelOf(byteTypes, v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
+	n.scoresInPlace, n.valuesInPlace = noScores, noValues
+	n.takeKeys(k, kernels)
+	n.takeValues(v, kernels)
+	return n
 }
 
-// byteKernel returns the kernel for a type, or nil if the type is none of 8 bits with an exponent.
-func byteKernel[F any](t view.DType, e4m3, e5m2 F) (kernel F) {
+func (n *narrow) takeKeys(k *view.Tensor, kernels *ukernel.SkinnyKernels) {
+	if k.DType() == view.Float32 {
+		take(&n.scoresAnywhere, kernels.QKRows != nil, floatScoresAnywhere)
+		return
+	}
+	if !takesColumns(k, ukernel.SkinnyGroup) || k.Dim(3)%tier.NarrowStep != 0 {
+		return
+	}
+	switch {
+	case n.qkBytes != nil:
+		n.scoresInPlace, n.scoresAnywhere = byteScores, byteScores
+	case takesPacked(k) && kernels.QKRowsInt4 != nil:
+		n.scoresInPlace, n.scoresAnywhere = int4Scores, int4Scores
+	case k.DType().IsScaled():
+		take(&n.scoresInPlace, kernels.QKInt8 != nil, int8Scores)
+		take(&n.scoresAnywhere, kernels.QKRowsInt8 != nil && k.DType() == view.Int8, int8ScoresAnywhere)
+	default:
+		take(&n.scoresInPlace, n.qk != nil, halfScores)
+		take(&n.scoresAnywhere, n.qkRows != nil, halfScoresAnywhere)
+	}
+}
+
+func (n *narrow) takeValues(v *view.Tensor, kernels *ukernel.SkinnyKernels) {
+	if v.DType() == view.Float32 {
+		take(&n.valuesAnywhere, kernels.PVRows != nil, floatValuesAnywhere)
+		return
+	}
+	if !takesColumns(v, tier.NarrowValues) {
+		return
+	}
+	switch whole := v.Dim(3) == wholeGroups(v.Dim(3)); {
+	case n.pvBytes != nil && takesColumns(v, ukernel.SkinnyGroup):
+		n.valuesInPlace, n.valuesAnywhere = byteValues, byteValues
+	case takesPacked(v) && kernels.PVRowsInt4 != nil:
+		n.valuesInPlace, n.valuesAnywhere = int4Values, int4Values
+	case v.DType().IsScaled():
+		take(&n.valuesInPlace, kernels.PVInt8 != nil, int8Values)
+		take(&n.valuesAnywhere, kernels.PVRowsInt8 != nil && v.DType() == view.Int8 && whole, int8ValuesAnywhere)
+	default:
+		take(&n.valuesInPlace, n.pv != nil, halfValues)
+		take(&n.valuesAnywhere, n.pvRows != nil && whole, halfValuesAnywhere)
+	}
+}
+
+// take sets a way to what there is if the tier has kernels for it.
+func take[F any](way *F, has bool, there F) {
+	if has {
+		*way = there
+	}
+}
+
+// The types of 16 bits, and those of 8 bits with an exponent.
+var (
+	halfTypes = [2]view.DType{view.Float16, view.BFloat16}
+	byteTypes = [2]view.DType{ukernel.Float8E4M3, ukernel.Float8E5M2}
+)
+
+// kernelOf returns the kernel for one of two types, or nil if t is another one.
+func kernelOf[F any](types [2]view.DType, t view.DType, first, second F) (kernel F) {
 	switch t {
-	case ukernel.Float8E4M3:
-		return e4m3
-	case ukernel.Float8E5M2:
-		return e5m2
+	case types[0]:
+		return first
+	case types[1]:
+		return second
 	}
 	return kernel
 }

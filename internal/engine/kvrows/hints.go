@@ -39,11 +39,18 @@ func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got in
 }
 
 // Halves returns rows of 16 bits as they lie in memory, and their distance. Of rows of 8 bits it
-// returns no more than a few, as HalfType has them, always in the same memory.
+// returns no more than a few, as HalfType has them, always in the same memory. They may lie on
+// several pages if each is long enough for a kernel.
 func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int, next []uint16, far int) {
 	if r.x.DType().Size() == 1 {
-		d, rows, got := r.x.Dim(3), r.narrow, r.Run(h, lo, min(n, narrowRows))
-		if next = view.As[uint16](r.copyHalves(rows, h, lo, got)); len(next) == 0 {
+		d, rows := r.x.Dim(3), r.narrow
+		n = min(n, narrowRows)
+		for got == 0 || got < n && d >= ukernel.HalvesColumns {
+			run := r.Run(h, lo+got, n-got)
+			next = view.As[uint16](r.copyHalves(rows[got*d:], h, lo+got, run))
+			got += run
+		}
+		if len(next) == 0 {
 			next = rows
 		}
 		return rows[:got*d], d, got, next, 0
@@ -91,17 +98,21 @@ func (r *Reader) readable(h lanes.Head, lo, seen int) int {
 	}
 }
 
-// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide are
-// copied and gathered from pages, at least a segment of values. What products take as zeros may
+// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide, or that
+// lie on several pages, are copied, at least a segment of values. What products take as zeros may
 // be zeros there.
 func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
 	d, columns := r.x.Dim(3), WholeColumns(r.x)
 	if d == columns {
-		return r.Halves(h, lo, n)
+		if data, stride, got, next, far = r.Halves(h, lo, n); got == n {
+			return data, stride, got, next, far
+		}
 	}
 	n = min(n, wholeRows(columns))
 	data = r.narrow[:n*columns]
-	clear(data) // in less time than ends of rows
+	if d < columns {
+		clear(data) // in less time than ends of rows
+	}
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
 		x, of, row := r.locate(h, lo+at, run)

@@ -86,6 +86,7 @@ func (r *Reader) Segment(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8,
 	if as4 {
 		d = units(r.x, d)
 	}
+	r.copyAhead(h, lo, n, seen)
 	if (r.x.DType() == view.Int8 || as4) && r.Run(h, lo, n) == n {
 		x, of, row := r.locate(h, lo, n)
 		codes, _, next, _ = withHints(r.tier, x, of, row, n, view.As[int8](x.Bytes())) // all n rows lie there, fewer may have hints

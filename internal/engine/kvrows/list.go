@@ -59,10 +59,11 @@ type list struct {
 
 // places say where some rows begin.
 type places struct {
-	head   lanes.Head
-	keys   mask.Span
-	off    [blockKeys + ahead]int // in bytes
-	scales [blockKeys + ahead]int // in bytes, if there are scales
+	head      lanes.Head
+	keys      mask.Span
+	off       [blockKeys + ahead]int // in bytes
+	scales    [blockKeys + ahead]int // in bytes, if hasScales
+	hasScales bool
 }
 
 // ahead is how many rows before its use a kernel that takes rows by offsets prefetches a row.
@@ -87,7 +88,7 @@ func (l *list) begin(x *view.Tensor, r *Rows) {
 	l.rows, l.keys, l.places.keys, l.shared, l.hasPath = r, mask.Span{}, mask.Span{}, &l.places, false
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
-	l.piece = pieceOf(bytes, ahead)
+	l.piece = pieceOf(bytes, blockKeys)
 	l.copied = view.FromBytes(x.DType(), view.BytesOf(l.memory)[:bytes], shape, view.Contiguous(shape))
 	if s := x.Scales(); s != nil {
 		shape[3] = s.Dim(3)
@@ -155,6 +156,14 @@ func (r *Reader) locate(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head,
 	return &l.copied, lanes.Head{}, lo - l.keys.Lo
 }
 
+// copyAhead copies n rows that do not lie in place, if they are not there, with more of those that
+// are seen from row lo on: one copy of many takes less time.
+func (r *Reader) copyAhead(h lanes.Head, lo, n, seen int) {
+	if l := &r.list; r.inPlace(h, lo, n) == 0 && (h != l.head || lo < l.keys.Lo || lo+n > l.keys.Hi) {
+		r.locate(h, lo, max(n, min(seen, l.piece)))
+	}
+}
+
 // piece is locate for rows that are used once. It may take fewer of them, always in the same
 // memory.
 func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, row, got int) {
@@ -172,10 +181,10 @@ func (r *Reader) piece(h lanes.Head, lo, n int) (x *view.Tensor, of lanes.Head, 
 func (r *Reader) copyListed(n int) {
 	l, x := &r.list, r.x
 	size, at := x.DType().Bytes(x.Dim(3)), l.keys.Len()
-	off, next, scales, soon := r.offsets(l.head, l.keys.Hi, n, n)
+	off, next := r.offsets(l.head, l.keys.Hi, n, min(n, ahead))
 	r.gather(view.BytesOf(l.memory)[at*size:], x.Bytes(), off, next, size)
 	if x.Scales() != nil {
-		r.copyScales(l.scales[at*x.Scales().Dim(3):], scales, soon)
+		r.copyScales(l.scales[at*x.Scales().Dim(3):], l.head, l.keys.Hi, n)
 	}
 	l.keys.Hi += n
 }
@@ -195,8 +204,7 @@ func (r *Reader) Anywhere(h lanes.Head, lo, n int) (off, next []int) {
 	if r.inPlace(h, lo, n) > 0 {
 		return nil, nil
 	}
-	off, next, _, _ = r.offsets(h, lo, n, ahead)
-	return off, next
+	return r.offsets(h, lo, n, ahead)
 }
 
 // evenRows are the offsets of rows at equal distances, in bytes from the first one.
@@ -233,22 +241,33 @@ func (r *Reader) Share(with *Reader) {
 }
 
 // offsets returns where n rows from key lo on begin, in bytes, and n rows that lie so far ahead of
-// them: at the end of a list, some of the last rows once more. It also returns where their rows of
-// scales begin, if there are some, and those of the rows ahead.
-func (r *Reader) offsets(h lanes.Head, lo, n, ahead int) (off, next, scales, soon []int) {
+// them: at the end of a list, some of the last rows once more.
+func (r *Reader) offsets(h lanes.Head, lo, n, ahead int) (off, next []int) {
 	p, all := r.list.shared, len(r.list.places.off)
 	known := h == p.head && lo >= p.keys.Lo && lo+n <= p.keys.Hi
 	if !known || lo+n+ahead > p.keys.Hi && p.keys.Len() == all && lo > p.keys.Lo {
 		found := len(r.list.find(p.off[:all], r.x, h, lo, unitOf(r.x.DType())))
-		if s := r.x.ScaleRows(); s.IsSet() {
-			r.list.find(p.scales[:found], &s, h, lo, unitOf(view.Float32))
-		}
-		p.head, p.keys = h, mask.Span{Lo: lo, Hi: lo + found}
+		p.head, p.keys, p.hasScales = h, mask.Span{Lo: lo, Hi: lo + found}, false
 	}
-	lo -= p.keys.Lo
-	off, scales = p.off[lo:p.keys.Len()], p.scales[lo:p.keys.Len()]
-	ahead = min(ahead, len(off)-n)
-	return off[:n], off[ahead:][:n], scales[:n], scales[ahead:][:n]
+	return p.of(p.off[:], lo, n, ahead)
+}
+
+// scaleOffsets is offsets of the rows of scales.
+func (r *Reader) scaleOffsets(h lanes.Head, lo, n, ahead int) (off, next []int) {
+	r.offsets(h, lo, n, ahead)
+	p := r.list.shared
+	if !p.hasScales {
+		s := r.x.ScaleRows()
+		r.list.find(p.scales[:p.keys.Len()], &s, h, p.keys.Lo, unitOf(view.Float32))
+		p.hasScales = true
+	}
+	return p.of(p.scales[:], lo, n, ahead)
+}
+
+// of returns what offsets does, of some offsets of the places.
+func (p *places) of(off []int, lo, n, ahead int) (these, next []int) {
+	off = off[lo-p.keys.Lo : p.keys.Len()]
+	return off[:n], off[min(ahead, len(off)-n):][:n]
 }
 
 // A unit is what offsets of elements count in: share elements take each bytes. No product is larger
@@ -257,7 +276,7 @@ type unit struct{ share, each int }
 
 func unitOf(t view.DType) unit { return unit{t.PerByte(), t.Bytes(t.PerByte())} }
 
-// of returns the offset of an element that begins a unit.
+// of returns the offset of an element that begins a unit, as all rows do.
 func (u unit) of(n int) int {
 	if u.share > 1 {
 		n /= u.share
@@ -265,18 +284,8 @@ func (u unit) of(n int) int {
 	return n * u.each
 }
 
-// copyScales writes the rows of scales that begin at off to dst. If a row has several, those that
-// begin at soon are prefetched: for one that takes longer.
-func (r *Reader) copyScales(dst []float32, off, soon []int) {
-	all, groups := r.x.Scales().F32(), r.x.Scales().Dim(3)
-	if groups > 1 {
-		r.gather(view.BytesOf(dst), view.BytesOf(all), off, soon, 4*groups)
-		return
-	}
-	for i, at := range off {
-		dst[i] = all[at/4]
-	}
-}
+// elements is the inverse of it.
+func (u unit) elements(at int) int { return at / u.each * u.share }
 
 // find sets off to where the rows of x begin, in such units, that are keys of head h from number lo
 // on, as many as there are.
@@ -301,26 +310,25 @@ func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []
 
 // findRows sets off to where the rows of x begin, which is paged, from row lo on.
 func findRows(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
-	stride, most := x.Stride(2), uint(x.Len()-x.Dim(3))
+	most := uint(in.of(x.Len() - x.Dim(3)))
 	pages, size := x.Pages(h.Batch)
-	first, pageStride, step := x.At(0, h.Head, 0), x.Stride(0), in.of(stride)
+	first, pageStep, step := in.of(x.At(0, h.Head, 0)), in.of(x.Stride(0)), in.of(x.Stride(2))
 	if size == 1 {
 		for i, page := range pages[lo:][:len(off)] {
-			at := first + int(page)*pageStride
+			at := first + int(page)*pageStep
 			if uint(at) > most {
-				panic(changed(at, x))
+				panic(changed(in.elements(at), x))
 			}
-			off[i] = in.of(at)
+			off[i] = at
 		}
 		return
 	}
 	for page, row := lo/size, lo%size; len(off) > 0; page, row = page+1, 0 {
 		n := min(size-row, len(off))
-		at := first + int(pages[page])*pageStride + row*stride
-		if uint(at) > most || uint(at+(n-1)*stride) > most {
-			panic(changed(at, x))
+		at := first + int(pages[page])*pageStep + row*step
+		if uint(at) > most || uint(at+(n-1)*step) > most {
+			panic(changed(in.elements(at), x))
 		}
-		at = in.of(at)
 		for i := range off[:n] {
 			off[i] = at
 			at += step

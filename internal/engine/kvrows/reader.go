@@ -98,7 +98,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	if columns := WholeColumns(x); need.WholeHalves && columns > d {
+	if columns := WholeColumns(x); need.WholeHalves && (columns > d || x.IsPaged() || need.Listed) {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, wholeRows(columns)*columns, parallel.Make[uint16])
 	} else if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*columns, parallel.Make[uint16])
@@ -157,105 +157,13 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return r.memory[at : at+n*d], d, n
 }
 
-// LastColumns returns the last columns of n rows that lie at equal distances, from row lo on, as
-// float32 without gaps.
+// LastColumns returns the last columns of n rows from row lo on, as float32 without gaps.
 func (r *Reader) LastColumns(h lanes.Head, lo, n, columns int) []float32 {
 	r.cached.forget()
-	x, h, lo := r.locate(h, lo, n)
-	rows.WidenLast(r.tier, r.memory, x, h.Batch, h.Head, lo, n, columns)
-	return r.memory[:n*columns]
-}
-
-// KeyScales returns the scales of n rows, the first group of columns row by row, then the next
-// group. Scales that lie otherwise are copied to the memory of rows, which is large enough.
-func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
-	groups := r.x.Scales().Dim(3)
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
-		scales, stride := r.Scales(h, lo+at, run)
-		if groups == 1 && stride == 1 && run == n {
-			return scales[:n]
-		}
-		r.cached.forget()
-		r.transpose(r.memory[at:], n, scales, stride, groups, run)
+		x, h, lo := r.locate(h, lo+at, run)
+		rows.WidenLast(r.tier, r.memory[at*columns:], x, h.Batch, h.Head, lo, run, columns)
 	}
-	return r.memory[:groups*n]
-}
-
-// scaleLanes are the lanes of the tile whose Pack transposes scales.
-const scaleLanes = 48
-
-// transpose is the function of this name. Pack, which takes as many rows as a tile has lanes, and
-// four columns or more in vectors, takes a fifth of its time.
-func (r *Reader) transpose(dst []float32, ldd int, src []float32, stride, columns, n int) {
-	tile := r.tier.Tile(scaleLanes)
-	off := r.scaleRows[:tile.Lanes]
-	if columns < 4 || n < len(off) {
-		transpose(dst, ldd, src, stride, columns, n)
-		return
-	}
-	for i := range off {
-		off[i] = i * stride
-	}
-	for at := 0; at < n; at += len(off) {
-		at = min(at, n-len(off)) // the last ones reach back
-		tile.Pack(dst[at:], ldd, src[at*stride:], off, len(off), columns, 1)
-	}
-}
-
-// transpose writes n rows of numbers, stride apart, to columns of dst, which are ldd apart. Four
-// columns at a time take a third of the time of one.
-func transpose(dst []float32, ldd int, src []float32, stride, columns, n int) {
-	const each = 4
-	for ; columns >= each; columns -= each {
-		a, b, c, d := dst[:n], dst[ldd:][:n], dst[2*ldd:][:n], dst[3*ldd:][:n]
-		for i := range a {
-			row := src[i*stride:][:each]
-			a[i], b[i], c[i], d[i] = row[0], row[1], row[2], row[3]
-		}
-		dst, src = dst[each*ldd:], src[min(each, len(src)):]
-	}
-	for ; columns > 0; columns-- {
-		for i := range dst[:n] {
-			dst[i] = src[i*stride]
-		}
-		dst, src = dst[ldd:], src[min(1, len(src)):]
-	}
-}
-
-// ScalesAnywhere returns the scales of n rows that lie anywhere, row by row, or group by group as
-// KeyScales does. They are copied to the memory of rows.
-func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32 {
-	r.cached.forget()
-	groups := r.x.Scales().Dim(3)
-	scales := r.memory[:groups*n]
-	_, _, off, soon := r.offsets(h, lo, n, ahead)
-	r.copyScales(scales, off, soon)
-	if byGroup && groups > 1 {
-		columns := r.memory[groups*n:][:groups*n]
-		r.transpose(columns, n, scales, groups, groups, n)
-		return columns
-	}
-	return scales
-}
-
-// AnyKeyScales is KeyScales of rows that Offsets returns, and AnyScales is Scales of them.
-func (r *Reader) AnyKeyScales(h lanes.Head, lo, n int) []float32 {
-	if r.inPlace(h, lo, n) > 0 {
-		return r.KeyScales(h, lo, n)
-	}
-	return r.ScalesAnywhere(h, lo, n, true)
-}
-
-func (r *Reader) AnyScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
-	if r.inPlace(h, lo, n) > 0 {
-		return r.Scales(h, lo, n)
-	}
-	return r.ScalesAnywhere(h, lo, n, false), r.x.Scales().Dim(3)
-}
-
-// Scales returns the scales of n keys that are a Run, and the distance between keys.
-func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) {
-	x, h, lo := r.locate(h, lo, n)
-	return x.RowScales(h.Batch, h.Head, lo, n)
+	return r.memory[:n*columns]
 }
