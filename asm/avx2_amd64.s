@@ -41928,26 +41928,28 @@ row:
 	JL           rest
 
 vector:
-	VMULPS      (AX)(R10*1), Y0, Y2
-	VFMADD231PS (DX)(R10*1), Y1, Y2
+	VMOVUPS     (AX)(R10*1), Y2
+	VMOVUPS     (DX)(R10*1), Y3
+	VMULPS      Y0, Y2, Y2
+	VFMADD231PS Y3, Y1, Y2
 	VMOVUPS     Y2, (AX)(R10*1)
 	ADDQ        $0x00000020, R10
 	SUBQ        $0x00000008, R9
 	JGE         vector
 
 rest:
-	ADDQ $0x00000008, R9
-	JZ   end
-
-single:
-	VMOVSS      (AX)(R10*1), X2
-	VMULSS      X0, X2, X2
-	VMOVSS      (DX)(R10*1), X3
-	VFMADD231SS X3, X1, X2
-	VMOVSS      X2, (AX)(R10*1)
-	ADDQ        $0x00000004, R10
-	DECQ        R9
-	JNZ         single
+	ADDQ        $0x00000008, R9
+	JZ          end
+	LEAQ        masksAVX2<>+0(SB), R11
+	MOVQ        $0x00000040, R12
+	SUBQ        R9, R12
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y2
+	VMASKMOVPS  (AX)(R10*1), Y2, Y3
+	VMASKMOVPS  (DX)(R10*1), Y2, Y4
+	VMULPS      Y0, Y3, Y3
+	VFMADD231PS Y4, Y1, Y3
+	VMASKMOVPS  Y3, Y2, (AX)(R10*1)
 
 end:
 	ADDQ CX, AX
@@ -41988,42 +41990,41 @@ row:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         (CX)(R9*8), R10
 	LEAQ         (AX)(R10*4), R10
-	VXORPS       X4, X4, X4
 	MOVQ         dv+88(FP), R11
 	XORQ         R12, R12
 	SUBQ         $0x00000008, R11
 	JL           rest
 
 vector:
-	VMULPS  (DX)(R12*1), Y3, Y5
-	VADDPS  Y0, Y5, Y5
-	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y2, Y2
-	VMOVUPS Y5, (R10)(R12*1)
+	VMOVUPS (DX)(R12*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  Y0, Y4, Y4
+	VCMPPS  $0x03, Y4, Y4, Y5
+	VORPS   Y5, Y2, Y2
+	VMOVUPS Y4, (R10)(R12*1)
 	ADDQ    $0x00000020, R12
 	SUBQ    $0x00000008, R11
 	JGE     vector
 
 rest:
-	ADDQ $0x00000008, R11
-	JZ   end
-
-single:
-	VMOVSS (DX)(R12*1), X5
-	VMULSS X3, X5, X5
-	VADDSS X0, X5, X5
-	VMOVSS X5, (R10)(R12*1)
-	VCMPSS $0x03, X5, X5, X5
-	VORPS  X5, X4, X4
-	ADDQ   $0x00000004, R12
-	DECQ   R11
-	JNZ    single
+	ADDQ       $0x00000008, R11
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), R13
+	MOVQ       $0x00000040, R14
+	SUBQ       R11, R14
+	LEAQ       (R13)(R14*4), R13
+	VMOVUPS    (R13), Y4
+	VANDPS     Y4, Y3, Y3
+	VMASKMOVPS (DX)(R12*1), Y4, Y5
+	VMULPS     Y3, Y5, Y5
+	VADDPS     Y0, Y5, Y5
+	VCMPPS     $0x03, Y5, Y5, Y3
+	VORPS      Y3, Y2, Y2
+	VMASKMOVPS Y5, Y4, (R10)(R12*1)
 
 end:
-	VMOVMSKPS Y2, R11
-	VMOVMSKPS X4, R10
-	ANDL      $0x01, R10
-	ORQ       R10, R11
+	VMOVMSKPS Y2, R10
+	TESTQ     R10, R10
 	JZ        finite
 	BTSQ      R9, R8
 

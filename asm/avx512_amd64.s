@@ -40933,8 +40933,20 @@ turn:
 	XORQ    R12, R12
 
 quad:
-	SUBQ $0x40, R13
-	JL   quadend
+	CMPQ  R13, $0x31
+	JL    quadend
+	CMPQ  R13, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R13
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R13, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
 	XORQ R14, R14
@@ -40942,60 +40954,60 @@ quad:
 	SUBQ R14, R9
 
 	// 64 columns.
-	MOVQ    $0x00000006, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R14, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS.Z 192(R9), K1, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z5
+	VMOVUPS   128(R9), Z6
+	VMOVUPS.Z 192(R9), K1, Z7
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z8
+	VMOVUPS   64(R9), Z9
+	VMOVUPS   128(R9), Z10
+	VMOVUPS.Z 192(R9), K1, Z11
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z12
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   128(R9), Z14
+	VMOVUPS.Z 192(R9), K1, Z15
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z16
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   128(R9), Z18
+	VMOVUPS.Z 192(R9), K1, Z19
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z20
+	VMOVUPS   64(R9), Z21
+	VMOVUPS   128(R9), Z22
+	VMOVUPS.Z 192(R9), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -41065,7 +41077,7 @@ quadgroup6ahead1:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup6ahead3:
-	VMOVUPS      192(R9), Z27
+	VMOVUPS.Z    192(R9), K1, Z27
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -41116,50 +41128,55 @@ quadgroup6store:
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z3, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
+	VMOVUPS Z7, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
+	VMOVUPS Z11, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
+	VMOVUPS Z15, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
+	VMOVUPS Z19, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
-	VMOVUPS Z23, 192(R9)
+	VMOVUPS Z23, K1, 192(R9)
 
 quadseveralstored:
 	ADDQ 8(SP), R14
 	ADDQ $0x40, R12
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	SUBQ R12, R13
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R13
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	SUBQ R12, R13
 
 line:
 	SUBQ $0x10, R13
@@ -41577,15 +41594,11 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, BX
-	SUBQ    R13, BX
-	LEAQ    (CX)(BX*4), CX
-	VMOVUPS (CX), Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ         R13, $0x01
+	JL           rest1end
+	VPBROADCASTD R13, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+	XORQ         R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -41606,23 +41619,19 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -41648,30 +41657,28 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next0:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next1
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next1
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next1
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next1:
 	ADDQ AX, R9
@@ -41682,48 +41689,46 @@ rest1group4next1:
 rest1group4fewer:
 	ADDQ             $0x02, R11
 	JZ               rest1group4store
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next2
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next2
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next2
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 
 rest1group4store:
-	MOVQ     o_cap+16(FP), CX
-	MOVQ     ldo+24(FP), BX
-	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	MOVQ    8(SP), R9
+	VMOVUPS Z0, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z1, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z2, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   rest1group
 	ADDQ $0x10, R12
+	MOVQ dv+112(FP), CX
+	MOVQ CX, R13
+	SUBQ R12, R13
 	JMP  rest1
 
 rest1end:
@@ -41743,6 +41748,12 @@ rest1end:
 done:
 	VZEROUPPER
 	RET
+
+DATA placesAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
+DATA placesAVX512<>+64(SB)/64, $"\x10\x00\x00\x00\x11\x00\x00\x00\x12\x00\x00\x00\x13\x00\x00\x00\x14\x00\x00\x00\x15\x00\x00\x00\x16\x00\x00\x00\x17\x00\x00\x00\x18\x00\x00\x00\x19\x00\x00\x00\x1a\x00\x00\x00\x1b\x00\x00\x00\x1c\x00\x00\x00\x1d\x00\x00\x00\x1e\x00\x00\x00\x1f\x00\x00\x00"
+DATA placesAVX512<>+128(SB)/64, $" \x00\x00\x00!\x00\x00\x00\"\x00\x00\x00#\x00\x00\x00$\x00\x00\x00%\x00\x00\x00&\x00\x00\x00'\x00\x00\x00(\x00\x00\x00)\x00\x00\x00*\x00\x00\x00+\x00\x00\x00,\x00\x00\x00-\x00\x00\x00.\x00\x00\x00/\x00\x00\x00"
+DATA placesAVX512<>+192(SB)/64, $"0\x00\x00\x001\x00\x00\x002\x00\x00\x003\x00\x00\x004\x00\x00\x005\x00\x00\x006\x00\x00\x007\x00\x00\x008\x00\x00\x009\x00\x00\x00:\x00\x00\x00;\x00\x00\x00<\x00\x00\x00=\x00\x00\x00>\x00\x00\x00?\x00\x00\x00"
+GLOBL placesAVX512<>(SB), RODATA|NOPTR, $256
 
 // func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -41792,8 +41803,20 @@ turn:
 	XORQ    R12, R12
 
 quad:
-	SUBQ $0x40, R13
-	JL   quadend
+	CMPQ  R13, $0x31
+	JL    quadend
+	CMPQ  R13, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R13
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R13, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
 	XORQ R14, R14
@@ -41801,60 +41824,60 @@ quad:
 	SUBQ R14, R9
 
 	// 64 columns.
-	MOVQ    $0x00000006, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R14, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS.Z 192(R9), K1, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z5
+	VMOVUPS   128(R9), Z6
+	VMOVUPS.Z 192(R9), K1, Z7
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z8
+	VMOVUPS   64(R9), Z9
+	VMOVUPS   128(R9), Z10
+	VMOVUPS.Z 192(R9), K1, Z11
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z12
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   128(R9), Z14
+	VMOVUPS.Z 192(R9), K1, Z15
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z16
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   128(R9), Z18
+	VMOVUPS.Z 192(R9), K1, Z19
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z20
+	VMOVUPS   64(R9), Z21
+	VMOVUPS   128(R9), Z22
+	VMOVUPS.Z 192(R9), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -41924,7 +41947,7 @@ quadgroup6ahead1:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup6ahead3:
-	VMOVUPS      192(R9), Z27
+	VMOVUPS.Z    192(R9), K1, Z27
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -41975,50 +41998,55 @@ quadgroup6store:
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z3, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
+	VMOVUPS Z7, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
+	VMOVUPS Z11, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
+	VMOVUPS Z15, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
+	VMOVUPS Z19, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
-	VMOVUPS Z23, 192(R9)
+	VMOVUPS Z23, K1, 192(R9)
 
 quadseveralstored:
 	ADDQ 8(SP), R14
 	ADDQ $0x40, R12
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	SUBQ R12, R13
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R13
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	SUBQ R12, R13
 
 line:
 	SUBQ $0x10, R13
@@ -42436,15 +42464,11 @@ lineend:
 	ADDQ $0x10, R13
 
 rest1:
-	CMPQ    R13, $0x00
-	JLE     rest1end
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, BX
-	SUBQ    R13, BX
-	LEAQ    (CX)(BX*4), CX
-	VMOVUPS (CX), Z24
-	SUBQ    $0x10, R13
-	XORQ    R14, R14
+	CMPQ         R13, $0x01
+	JL           rest1end
+	VPBROADCASTD R13, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+	XORQ         R14, R14
 
 rest1group:
 	MOVQ n+96(FP), CX
@@ -42465,23 +42489,19 @@ rest1group:
 	MOVQ      o_cap+16(FP), CX
 	MOVQ      ldo+24(FP), BX
 	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z (CX), K2, Z0
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z1
+	VMOVUPS.Z (CX), K2, Z1
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS.Z (CX), K2, Z2
 	ADDQ      BX, CX
 	DECQ      R9
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (CX), K1, Z3
+	VMOVUPS.Z (CX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -42507,30 +42527,28 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next0:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next1
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next1
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next1
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next1:
 	ADDQ AX, R9
@@ -42541,48 +42559,46 @@ rest1group4next1:
 rest1group4fewer:
 	ADDQ             $0x02, R11
 	JZ               rest1group4store
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (R9), K1, Z25
+	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
+	VFMADD231PS.BCST (R10), Z24, Z0
 	JEQ              rest1group4next2
-	VFMADD231PS.BCST 4(R10), Z25, Z1
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	JPS              rest1group4next2
-	VFMADD231PS.BCST 8(R10), Z25, Z2
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	JCC              rest1group4next2
-	VFMADD231PS.BCST 12(R10), Z25, Z3
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
 
 rest1group4store:
-	MOVQ     o_cap+16(FP), CX
-	MOVQ     ldo+24(FP), BX
-	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (CX)
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	MOVQ    8(SP), R9
+	VMOVUPS Z0, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z1, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z2, K2, (CX)
+	ADDQ    BX, CX
+	DECQ    R9
+	JZ      rest1severalstored
+	VMOVUPS Z3, K2, (CX)
 
 rest1severalstored:
 	ADDQ 8(SP), R14
 	CMPQ R14, n+96(FP)
 	JL   rest1group
 	ADDQ $0x10, R12
+	MOVQ dv+112(FP), CX
+	MOVQ CX, R13
+	SUBQ R12, R13
 	JMP  rest1
 
 rest1end:
@@ -44477,73 +44493,84 @@ turn:
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
 	MOVQ    dv+112(FP), R9
-	MOVQ    R9, R13
 	XORQ    R12, R12
 
 quad:
-	SUBQ $0x40, R13
-	JL   quadend
+	CMPQ  R9, $0x31
+	JL    quadend
+	CMPQ  R9, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R9
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
-	XORQ R14, R14
+	XORQ R13, R13
 	MOVQ n+96(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 
 	// 64 columns.
-	MOVQ    $0x00000006, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS.Z 192(R9), K1, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z5
+	VMOVUPS   128(R9), Z6
+	VMOVUPS.Z 192(R9), K1, Z7
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z8
+	VMOVUPS   64(R9), Z9
+	VMOVUPS   128(R9), Z10
+	VMOVUPS.Z 192(R9), K1, Z11
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z12
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   128(R9), Z14
+	VMOVUPS.Z 192(R9), K1, Z15
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z16
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   128(R9), Z18
+	VMOVUPS.Z 192(R9), K1, Z19
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z20
+	VMOVUPS   64(R9), Z21
+	VMOVUPS   128(R9), Z22
+	VMOVUPS.Z 192(R9), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -44581,7 +44608,7 @@ quadseveralbegin:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup6store
@@ -44602,7 +44629,7 @@ quadgroup6turn:
 
 quadgroup6ahead2:
 	VCVTPH2PS    64(R9), Z26
-	VCVTPH2PS    96(R9), Z27
+	VCVTPH2PS.Z  96(R9), K1, Z27
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -44653,80 +44680,95 @@ quadgroup6store:
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z3, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
+	VMOVUPS Z7, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
+	VMOVUPS Z11, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
+	VMOVUPS Z15, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
+	VMOVUPS Z19, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
-	VMOVUPS Z23, 192(R9)
+	VMOVUPS Z23, K1, 192(R9)
 
 quadseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R12
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R13
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 
 line:
-	SUBQ $0x10, R13
-	JL   lineend
-	XORQ R14, R14
+	CMPQ  R9, $0x01
+	JL    lineend
+	CMPQ  R9, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, R9
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R13, R13
 
 linegroup:
 	MOVQ n+96(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 	CMPQ R9, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    o_cap+16(FP), R9
-	VMOVUPS (R9), Z0
-	JMP     linegroup1begin
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      o_cap+16(FP), R9
+	VMOVUPS.Z (R9), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup1fewer
@@ -44735,21 +44777,21 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
@@ -44768,7 +44810,7 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
@@ -44777,56 +44819,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	VMOVUPS Z0, (R9)
-	INCQ    R14
+	VMOVUPS Z0, K2, (R9)
+	INCQ    R13
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS.Z (R9), K2, Z0
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z1
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z2
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z4
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z5
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z6
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -44848,7 +44890,7 @@ lineseveralbegin:
 
 	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup2fewer
@@ -44857,24 +44899,24 @@ lineseveralbegin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
@@ -44894,7 +44936,7 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
@@ -44908,7 +44950,7 @@ linegroup2store:
 
 linegroup3:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup3fewer
@@ -44917,7 +44959,7 @@ linegroup3:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -44925,19 +44967,19 @@ linegroup3turn:
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -44958,7 +45000,7 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -44973,7 +45015,7 @@ linegroup3store:
 
 linegroup4:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup4fewer
@@ -44982,7 +45024,7 @@ linegroup4:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -44991,21 +45033,21 @@ linegroup4turn:
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -45027,7 +45069,7 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -45050,7 +45092,7 @@ linegroup8:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      linegroup8store
@@ -45070,7 +45112,7 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VCVTPH2PS        (R9), Z24
+	VCVTPH2PS.Z      (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -45098,167 +45140,48 @@ lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
 	MOVQ    8(SP), R11
-	VMOVUPS Z0, (R9)
+	VMOVUPS Z0, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z1, (R9)
+	VMOVUPS Z1, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z2, (R9)
+	VMOVUPS Z2, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z3, (R9)
+	VMOVUPS Z3, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z4, (R9)
+	VMOVUPS Z4, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z5, (R9)
+	VMOVUPS Z5, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z6, (R9)
+	VMOVUPS Z6, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z7, (R9)
+	VMOVUPS Z7, K2, (R9)
 
 lineseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 
 linenext:
-	CMPQ R14, n+96(FP)
+	CMPQ R13, n+96(FP)
 	JL   linegroup
 	ADDQ $0x10, R12
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R13
-
-rest1:
-	CMPQ     R13, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), CX
-	MOVQ     $0x00000040, BX
-	SUBQ     R13, BX
-	LEAQ     (CX)(BX*4), CX
-	VMOVUPS  (CX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R13
-	XORQ     R14, R14
-
-rest1group:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-
-	// 16 columns.
-	MOVQ      $0x00000004, BX
-	CMPQ      CX, BX
-	CMOVQGT   BX, CX
-	MOVQ      CX, 8(SP)
-	MOVQ      ldo+24(FP), CX
-	IMULQ     R14, CX
-	ADDQ      o_base+0(FP), CX
-	LEAQ      (CX)(R12*4), CX
-	MOVQ      CX, o_cap+16(FP)
-	CMPB      load+120(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      o_cap+16(FP), CX
-	MOVQ      ldo+24(FP), BX
-	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z0
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z1
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z2
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	VCVTPH2PS.Z      (R9), K1, Z25
-	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R10), Z25, Z3
-
-rest1group4next0:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     o_cap+16(FP), CX
-	MOVQ     ldo+24(FP), BX
-	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (CX)
-
-rest1severalstored:
-	ADDQ 8(SP), R14
-	CMPQ R14, n+96(FP)
-	JL   rest1group
-	ADDQ $0x10, R12
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, load+120(FP)
 	MOVQ  v_len+40(FP), CX
 	SUBQ  CX, m+104(FP)
@@ -47364,73 +47287,84 @@ turn:
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
 	MOVQ    dv+112(FP), R9
-	MOVQ    R9, R13
 	XORQ    R12, R12
 
 quad:
-	SUBQ $0x40, R13
-	JL   quadend
+	CMPQ  R9, $0x31
+	JL    quadend
+	CMPQ  R9, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R9
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+96(FP), $0x06
 	JG   quadend
-	XORQ R14, R14
+	XORQ R13, R13
 	MOVQ n+96(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 
 	// 64 columns.
-	MOVQ    $0x00000006, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS.Z 192(R9), K1, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z5
+	VMOVUPS   128(R9), Z6
+	VMOVUPS.Z 192(R9), K1, Z7
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z8
+	VMOVUPS   64(R9), Z9
+	VMOVUPS   128(R9), Z10
+	VMOVUPS.Z 192(R9), K1, Z11
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z12
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   128(R9), Z14
+	VMOVUPS.Z 192(R9), K1, Z15
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z16
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   128(R9), Z18
+	VMOVUPS.Z 192(R9), K1, Z19
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z20
+	VMOVUPS   64(R9), Z21
+	VMOVUPS   128(R9), Z22
+	VMOVUPS.Z 192(R9), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -47468,7 +47402,7 @@ quadseveralbegin:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup6store
@@ -47492,7 +47426,7 @@ quadgroup6turn:
 quadgroup6ahead2:
 	VPMOVZXWD    64(R9), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VPMOVZXWD    96(R9), Z27
+	VPMOVZXWD.Z  96(R9), K1, Z27
 	VPSLLD       $0x10, Z27, Z27
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
@@ -47544,80 +47478,95 @@ quadgroup6store:
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z3, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
+	VMOVUPS Z7, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
+	VMOVUPS Z11, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
+	VMOVUPS Z15, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
+	VMOVUPS Z19, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
-	VMOVUPS Z23, 192(R9)
+	VMOVUPS Z23, K1, 192(R9)
 
 quadseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R12
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R13
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 
 line:
-	SUBQ $0x10, R13
-	JL   lineend
-	XORQ R14, R14
+	CMPQ  R9, $0x01
+	JL    lineend
+	CMPQ  R9, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, R9
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R13, R13
 
 linegroup:
 	MOVQ n+96(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 	CMPQ R9, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    o_cap+16(FP), R9
-	VMOVUPS (R9), Z0
-	JMP     linegroup1begin
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      o_cap+16(FP), R9
+	VMOVUPS.Z (R9), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup1fewer
@@ -47626,24 +47575,24 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
@@ -47663,7 +47612,7 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
@@ -47673,56 +47622,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
-	VMOVUPS Z0, (R9)
-	INCQ    R14
+	VMOVUPS Z0, K2, (R9)
+	INCQ    R13
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, o_cap+16(FP)
-	CMPB    load+120(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    o_cap+16(FP), R9
-	MOVQ    ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      o_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, o_cap+16(FP)
+	CMPB      load+120(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      o_cap+16(FP), R9
+	MOVQ      ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS.Z (R9), K2, Z0
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z1
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z2
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z4
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z5
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z6
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -47744,7 +47693,7 @@ lineseveralbegin:
 
 	// 2 queries.
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup2fewer
@@ -47753,7 +47702,7 @@ lineseveralbegin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47761,19 +47710,19 @@ linegroup2turn:
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47794,7 +47743,7 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47809,7 +47758,7 @@ linegroup2store:
 
 linegroup3:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup3fewer
@@ -47818,7 +47767,7 @@ linegroup3:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47827,21 +47776,21 @@ linegroup3turn:
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47863,7 +47812,7 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47879,7 +47828,7 @@ linegroup3store:
 
 linegroup4:
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup4fewer
@@ -47888,7 +47837,7 @@ linegroup4:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47898,7 +47847,7 @@ linegroup4turn:
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47906,7 +47855,7 @@ linegroup4turn:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47914,7 +47863,7 @@ linegroup4turn:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47937,7 +47886,7 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -47961,7 +47910,7 @@ linegroup8:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
+	LEAQ    (DI)(R13*4), R10
 	MOVQ    v_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      linegroup8store
@@ -47981,7 +47930,7 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VPMOVZXWD        (R9), Z24
+	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -48010,168 +47959,48 @@ lineseveralstore:
 	MOVQ    o_cap+16(FP), R9
 	MOVQ    ldo+24(FP), R10
 	MOVQ    8(SP), R11
-	VMOVUPS Z0, (R9)
+	VMOVUPS Z0, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z1, (R9)
+	VMOVUPS Z1, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z2, (R9)
+	VMOVUPS Z2, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z3, (R9)
+	VMOVUPS Z3, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z4, (R9)
+	VMOVUPS Z4, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z5, (R9)
+	VMOVUPS Z5, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z6, (R9)
+	VMOVUPS Z6, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z7, (R9)
+	VMOVUPS Z7, K2, (R9)
 
 lineseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 
 linenext:
-	CMPQ R14, n+96(FP)
+	CMPQ R13, n+96(FP)
 	JL   linegroup
 	ADDQ $0x10, R12
+	MOVQ dv+112(FP), R9
+	SUBQ R12, R9
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R13
-
-rest1:
-	CMPQ     R13, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), CX
-	MOVQ     $0x00000040, BX
-	SUBQ     R13, BX
-	LEAQ     (CX)(BX*4), CX
-	VMOVUPS  (CX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R13
-	XORQ     R14, R14
-
-rest1group:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-
-	// 16 columns.
-	MOVQ      $0x00000004, BX
-	CMPQ      CX, BX
-	CMOVQGT   BX, CX
-	MOVQ      CX, 8(SP)
-	MOVQ      ldo+24(FP), CX
-	IMULQ     R14, CX
-	ADDQ      o_base+0(FP), CX
-	LEAQ      (CX)(R12*4), CX
-	MOVQ      CX, o_cap+16(FP)
-	CMPB      load+120(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      o_cap+16(FP), CX
-	MOVQ      ldo+24(FP), BX
-	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z0
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z1
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z2
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	VPMOVZXWD.Z      (R9), K1, Z25
-	VPSLLD           $0x10, Z25, Z25
-	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R10), Z25, Z3
-
-rest1group4next0:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     o_cap+16(FP), CX
-	MOVQ     ldo+24(FP), BX
-	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (CX)
-
-rest1severalstored:
-	ADDQ 8(SP), R14
-	CMPQ R14, n+96(FP)
-	JL   rest1group
-	ADDQ $0x10, R12
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, load+120(FP)
 	MOVQ  v_len+40(FP), CX
 	SUBQ  CX, m+104(FP)
@@ -50117,75 +49946,86 @@ turn:
 	MOVQ    a_Group+96(FP), R9
 	MOVQ    R9, a_Scales_cap+80(FP)
 	MOVQ    a_Dv+152(FP), R9
-	MOVQ    R9, R13
 	XORQ    R12, R12
 
 quad:
-	SUBQ $0x40, R13
-	JL   quadend
+	CMPQ  R9, $0x31
+	JL    quadend
+	CMPQ  R9, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R9
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ a_N+136(FP), $0x06
 	JG   quadend
-	CMPQ a_Scales_cap+80(FP), $0x40
-	JL   quadend
-	XORQ R14, R14
+	CMPQ R9, a_Scales_cap+80(FP)
+	JG   quadend
+	XORQ R13, R13
 	MOVQ a_N+136(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 
 	// 64 columns.
-	MOVQ    $0x00000006, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      quadseveralbegin
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      a_Ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      a_O_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, a_O_cap+16(FP)
+	CMPB      a_Load+160(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      a_O_cap+16(FP), R9
+	MOVQ      a_Ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS.Z 192(R9), K1, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z5
+	VMOVUPS   128(R9), Z6
+	VMOVUPS.Z 192(R9), K1, Z7
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z8
+	VMOVUPS   64(R9), Z9
+	VMOVUPS   128(R9), Z10
+	VMOVUPS.Z 192(R9), K1, Z11
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z12
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   128(R9), Z14
+	VMOVUPS.Z 192(R9), K1, Z15
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z16
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   128(R9), Z18
+	VMOVUPS.Z 192(R9), K1, Z19
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        quadseveralbegin
+	VMOVUPS   (R9), Z20
+	VMOVUPS   64(R9), Z21
+	VMOVUPS   128(R9), Z22
+	VMOVUPS.Z 192(R9), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -50223,8 +50063,8 @@ quadseveralbegin:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup6store
@@ -50246,13 +50086,13 @@ quadgroup6ahead0:
 	VCVTDQ2PS    Z25, Z25
 	VPMOVSXBD    32(R9), Z26
 	VCVTDQ2PS    Z26, Z26
-	VPMOVSXBD    48(R9), Z27
+	VPMOVSXBD.Z  48(R9), K1, Z27
 	VCVTDQ2PS    Z27, Z27
-	VMULPS.BCST  (R15), Z24, Z24
-	VMULPS.BCST  (R15), Z25, Z25
-	VMULPS.BCST  (R15), Z26, Z26
-	VMULPS.BCST  (R15), Z27, Z27
-	ADDQ         a_Lsc+88(FP), R15
+	VMULPS.BCST  (R14), Z24, Z24
+	VMULPS.BCST  (R14), Z25, Z25
+	VMULPS.BCST  (R14), Z26, Z26
+	VMULPS.BCST  (R14), Z27, Z27
+	ADDQ         a_Lsc+88(FP), R14
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -50303,86 +50143,101 @@ quadgroup6store:
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z3, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
+	VMOVUPS Z7, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
+	VMOVUPS Z11, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
+	VMOVUPS Z15, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
+	VMOVUPS Z19, K1, 192(R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      quadseveralstored
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
-	VMOVUPS Z23, 192(R9)
+	VMOVUPS Z23, K1, 192(R9)
 
 quadseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R12
+	MOVQ a_Dv+152(FP), R9
+	SUBQ R12, R9
 	SUBQ $0x40, a_Scales_cap+80(FP)
 	JNZ  quad
 	ADDQ $0x04, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
+	MOVQ a_Group+96(FP), R10
+	MOVQ R10, a_Scales_cap+80(FP)
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R13
+	MOVQ a_Dv+152(FP), R9
+	SUBQ R12, R9
 
 line:
-	SUBQ $0x10, R13
-	JL   lineend
-	XORQ R14, R14
+	CMPQ  R9, $0x01
+	JL    lineend
+	CMPQ  R9, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, R9
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD R9, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R13, R13
 
 linegroup:
 	MOVQ a_N+136(FP), R9
-	SUBQ R14, R9
+	SUBQ R13, R9
 	CMPQ R9, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    a_O_cap+16(FP), R9
-	VMOVUPS (R9), Z0
-	JMP     linegroup1begin
+	MOVQ      a_Ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      a_O_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, a_O_cap+16(FP)
+	CMPB      a_Load+160(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      a_O_cap+16(FP), R9
+	VMOVUPS.Z (R9), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup1fewer
@@ -50391,31 +50246,31 @@ linegroup1begin:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
@@ -50434,10 +50289,10 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
@@ -50446,56 +50301,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
-	VMOVUPS Z0, (R9)
-	INCQ    R14
+	VMOVUPS Z0, K2, (R9)
+	INCQ    R13
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVQ    R9, 8(SP)
-	MOVQ    a_Ldo+24(FP), R9
-	IMULQ   R14, R9
-	ADDQ    a_O_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	MOVQ    R9, a_O_cap+16(FP)
-	CMPB    a_Load+160(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    a_O_cap+16(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	MOVQ    8(SP), R11
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	DECQ    R11
-	JZ      lineseveralbegin
-	VMOVUPS (R9), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R10
+	CMPQ      R9, R10
+	CMOVQGT   R10, R9
+	MOVQ      R9, 8(SP)
+	MOVQ      a_Ldo+24(FP), R9
+	IMULQ     R13, R9
+	ADDQ      a_O_base+0(FP), R9
+	LEAQ      (R9)(R12*4), R9
+	MOVQ      R9, a_O_cap+16(FP)
+	CMPB      a_Load+160(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      a_O_cap+16(FP), R9
+	MOVQ      a_Ldo+24(FP), R10
+	MOVQ      8(SP), R11
+	VMOVUPS.Z (R9), K2, Z0
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z1
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z2
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z3
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z4
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z5
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z6
+	ADDQ      R10, R9
+	DECQ      R11
+	JZ        lineseveralbegin
+	VMOVUPS.Z (R9), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -50517,8 +50372,8 @@ lineseveralbegin:
 
 	// 2 queries.
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup2fewer
@@ -50527,34 +50382,34 @@ lineseveralbegin:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
@@ -50574,10 +50429,10 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
@@ -50591,8 +50446,8 @@ linegroup2store:
 
 linegroup3:
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup3fewer
@@ -50601,37 +50456,37 @@ linegroup3:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -50652,10 +50507,10 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -50670,8 +50525,8 @@ linegroup3store:
 
 linegroup4:
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup4fewer
@@ -50680,40 +50535,40 @@ linegroup4:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -50735,10 +50590,10 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
@@ -50761,8 +50616,8 @@ linegroup8:
 	MOVQ    (R10)(R9*8), R9
 	MOVQ    R9, (SP)
 	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
+	LEAQ    (DI)(R13*4), R10
+	MOVQ    a_Scales_len+72(FP), R14
 	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      linegroup8store
@@ -50780,10 +50635,10 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VPMOVSXBD        (R9), Z24
+	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R15), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R15
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -50811,176 +50666,53 @@ lineseveralstore:
 	MOVQ    a_O_cap+16(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	MOVQ    8(SP), R11
-	VMOVUPS Z0, (R9)
+	VMOVUPS Z0, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z1, (R9)
+	VMOVUPS Z1, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z2, (R9)
+	VMOVUPS Z2, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z3, (R9)
+	VMOVUPS Z3, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z4, (R9)
+	VMOVUPS Z4, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z5, (R9)
+	VMOVUPS Z5, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z6, (R9)
+	VMOVUPS Z6, K2, (R9)
 	ADDQ    R10, R9
 	DECQ    R11
 	JZ      lineseveralstored
-	VMOVUPS Z7, (R9)
+	VMOVUPS Z7, K2, (R9)
 
 lineseveralstored:
-	ADDQ 8(SP), R14
+	ADDQ 8(SP), R13
 
 linenext:
-	CMPQ R14, a_N+136(FP)
+	CMPQ R13, a_N+136(FP)
 	JL   linegroup
 	ADDQ $0x10, R12
+	MOVQ a_Dv+152(FP), R9
+	SUBQ R12, R9
 	SUBQ $0x10, a_Scales_cap+80(FP)
 	JNZ  line
 	ADDQ $0x04, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
+	MOVQ a_Group+96(FP), R10
+	MOVQ R10, a_Scales_cap+80(FP)
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R13
-
-rest1:
-	CMPQ     R13, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), CX
-	MOVQ     $0x00000040, BX
-	SUBQ     R13, BX
-	LEAQ     (CX)(BX*4), CX
-	VMOVUPS  (CX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R13
-	XORQ     R14, R14
-
-rest1group:
-	MOVQ a_N+136(FP), CX
-	SUBQ R14, CX
-
-	// 16 columns.
-	MOVQ      $0x00000004, BX
-	CMPQ      CX, BX
-	CMOVQGT   BX, CX
-	MOVQ      CX, 8(SP)
-	MOVQ      a_Ldo+24(FP), CX
-	IMULQ     R14, CX
-	ADDQ      a_O_base+0(FP), CX
-	LEAQ      (CX)(R12*4), CX
-	MOVQ      CX, a_O_cap+16(FP)
-	CMPB      a_Load+160(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      a_O_cap+16(FP), CX
-	MOVQ      a_Ldo+24(FP), BX
-	MOVQ      8(SP), R9
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z0
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z1
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z2
-	ADDQ      BX, CX
-	DECQ      R9
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (CX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	VPMOVSXBD.Z      (R9), K1, Z25
-	VCVTDQ2PS        Z25, Z25
-	VMULPS.BCST      (R15), Z25, Z25
-	ADDQ             a_Lsc+88(FP), R15
-	CMPQ             (SP), $-126
-	VFMADD231PS.BCST (R10), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R10), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R10), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R10), Z25, Z3
-
-rest1group4next0:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	DECQ R11
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     a_O_cap+16(FP), CX
-	MOVQ     a_Ldo+24(FP), BX
-	MOVQ     8(SP), R9
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (CX)
-	ADDQ     BX, CX
-	DECQ     R9
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (CX)
-
-rest1severalstored:
-	ADDQ 8(SP), R14
-	CMPQ R14, a_N+136(FP)
-	JL   rest1group
-	ADDQ $0x10, R12
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, a_Load+160(FP)
 	MOVQ  a_V_len+40(FP), CX
 	SUBQ  CX, a_M+144(FP)
@@ -51972,8 +51704,20 @@ turn:
 	XORQ    R11, R11
 
 quad:
-	SUBQ $0x40, R12
-	JL   quadend
+	CMPQ  R12, $0x31
+	JL    quadend
+	CMPQ  R12, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R12
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R12, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
 	XORQ R13, R13
@@ -51981,60 +51725,60 @@ quad:
 	SUBQ R13, AX
 
 	// 64 columns.
-	MOVQ    $0x00000006, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	VMOVUPS 128(AX), Z18
-	VMOVUPS 192(AX), Z19
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	VMOVUPS 128(AX), Z22
-	VMOVUPS 192(AX), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z4
+	VMOVUPS   64(AX), Z5
+	VMOVUPS   128(AX), Z6
+	VMOVUPS.Z 192(AX), K1, Z7
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z8
+	VMOVUPS   64(AX), Z9
+	VMOVUPS   128(AX), Z10
+	VMOVUPS.Z 192(AX), K1, Z11
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z12
+	VMOVUPS   64(AX), Z13
+	VMOVUPS   128(AX), Z14
+	VMOVUPS.Z 192(AX), K1, Z15
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z16
+	VMOVUPS   64(AX), Z17
+	VMOVUPS   128(AX), Z18
+	VMOVUPS.Z 192(AX), K1, Z19
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z20
+	VMOVUPS   64(AX), Z21
+	VMOVUPS   128(AX), Z22
+	VMOVUPS.Z 192(AX), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -52081,41 +51825,41 @@ quadseveralbegin:
 	PCALIGN $0x40
 
 quadgroup6turn:
-	MOVQ       (R8), R14
+	MOVQ       (R8), R12
 	PREFETCHT1 (CX)
-	VMOVUPS    (AX)(R14*1), Z24
+	VMOVUPS    (AX)(R12*1), Z24
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead1
-	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
 	JE         quadgroup6ahead1
-	ADDQ       $0x08, R15
-	MOVQ       R15, next_cap+152(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead1:
-	VMOVUPS    64(AX)(R14*1), Z25
+	VMOVUPS    64(AX)(R12*1), Z25
 	PREFETCHT1 (CX)
-	VMOVUPS    128(AX)(R14*1), Z26
+	VMOVUPS    128(AX)(R12*1), Z26
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead3
-	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
 	JE         quadgroup6ahead3
-	ADDQ       $0x08, R15
-	MOVQ       R15, next_cap+152(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead3:
-	VMOVUPS      192(AX)(R14*1), Z27
+	VMOVUPS.Z    192(AX)(R12*1), K1, Z27
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -52166,50 +51910,55 @@ quadgroup6store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z3, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
-	VMOVUPS Z7, 192(AX)
+	VMOVUPS Z7, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
-	VMOVUPS Z11, 192(AX)
+	VMOVUPS Z11, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
-	VMOVUPS Z15, 192(AX)
+	VMOVUPS Z15, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
-	VMOVUPS Z19, 192(AX)
+	VMOVUPS Z19, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
-	VMOVUPS Z23, 192(AX)
+	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
 	ADDQ 24(SP), R13
 	ADDQ $0x40, R11
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R12
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 
 line:
 	SUBQ $0x10, R12
@@ -52672,15 +52421,11 @@ lineend:
 	ADDQ $0x10, R12
 
 rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	LEAQ    masksAVX512<>+0(SB), AX
-	MOVQ    $0x00000040, CX
-	SUBQ    R12, CX
-	LEAQ    (AX)(CX*4), AX
-	VMOVUPS (AX), Z24
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
+	CMPQ         R12, $0x01
+	JL           rest1end
+	VPBROADCASTD R12, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+	XORQ         R13, R13
 
 rest1group:
 	MOVQ n+112(FP), AX
@@ -52701,23 +52446,19 @@ rest1group:
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z0
+	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX), K2, Z1
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z2
+	VMOVUPS.Z (AX), K2, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K1
-	VMOVUPS.Z (AX), K1, Z3
+	VMOVUPS.Z (AX), K2, Z3
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -52746,31 +52487,29 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (AX)(CX*1), K1, Z25
+	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
+	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z25, Z1
+	VFMADD231PS.BCST 4(R9), Z24, Z1
 	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z25, Z2
+	VFMADD231PS.BCST 8(R9), Z24, Z2
 	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z25, Z3
+	VFMADD231PS.BCST 12(R9), Z24, Z3
 
 rest1group4next0:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	MOVQ             (R8), CX
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (AX)(CX*1), K1, Z25
+	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
+	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next1
-	VFMADD231PS.BCST 4(R9), Z25, Z1
+	VFMADD231PS.BCST 4(R9), Z24, Z1
 	JPS              rest1group4next1
-	VFMADD231PS.BCST 8(R9), Z25, Z2
+	VFMADD231PS.BCST 8(R9), Z24, Z2
 	JCC              rest1group4next1
-	VFMADD231PS.BCST 12(R9), Z25, Z3
+	VFMADD231PS.BCST 12(R9), Z24, Z3
 
 rest1group4next1:
 	ADDQ $0x08, R8
@@ -52782,48 +52521,46 @@ rest1group4fewer:
 	ADDQ             $0x02, R10
 	JZ               rest1group4store
 	MOVQ             (R8), CX
-	VPMOVD2M         Z24, K1
-	VMOVUPS.Z        (AX)(CX*1), K1, Z25
+	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
+	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next2
-	VFMADD231PS.BCST 4(R9), Z25, Z1
+	VFMADD231PS.BCST 4(R9), Z24, Z1
 	JPS              rest1group4next2
-	VFMADD231PS.BCST 8(R9), Z25, Z2
+	VFMADD231PS.BCST 8(R9), Z24, Z2
 	JCC              rest1group4next2
-	VFMADD231PS.BCST 12(R9), Z25, Z3
+	VFMADD231PS.BCST 12(R9), Z24, Z3
 
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
 
 rest1group4store:
-	MOVQ     o_cap+16(FP), AX
-	MOVQ     ldo+24(FP), CX
-	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z0, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z1, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z2, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K1
-	VMOVUPS  Z3, K1, (AX)
+	MOVQ    o_cap+16(FP), AX
+	MOVQ    ldo+24(FP), CX
+	MOVQ    24(SP), DX
+	VMOVUPS Z0, K2, (AX)
+	ADDQ    CX, AX
+	DECQ    DX
+	JZ      rest1severalstored
+	VMOVUPS Z1, K2, (AX)
+	ADDQ    CX, AX
+	DECQ    DX
+	JZ      rest1severalstored
+	VMOVUPS Z2, K2, (AX)
+	ADDQ    CX, AX
+	DECQ    DX
+	JZ      rest1severalstored
+	VMOVUPS Z3, K2, (AX)
 
 rest1severalstored:
 	ADDQ 24(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x10, R11
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 	JMP  rest1
 
 rest1end:
@@ -54812,73 +54549,84 @@ turn:
 	ADDQ    (SP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
-	MOVQ    AX, R12
 	XORQ    R11, R11
 
 quad:
-	SUBQ $0x40, R12
-	JL   quadend
+	CMPQ  AX, $0x31
+	JL    quadend
+	CMPQ  AX, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, AX
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
-	XORQ R13, R13
+	XORQ R12, R12
 	MOVQ n+112(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 
 	// 64 columns.
-	MOVQ    $0x00000006, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	VMOVUPS 128(AX), Z18
-	VMOVUPS 192(AX), Z19
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	VMOVUPS 128(AX), Z22
-	VMOVUPS 192(AX), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z4
+	VMOVUPS   64(AX), Z5
+	VMOVUPS   128(AX), Z6
+	VMOVUPS.Z 192(AX), K1, Z7
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z8
+	VMOVUPS   64(AX), Z9
+	VMOVUPS   128(AX), Z10
+	VMOVUPS.Z 192(AX), K1, Z11
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z12
+	VMOVUPS   64(AX), Z13
+	VMOVUPS   128(AX), Z14
+	VMOVUPS.Z 192(AX), K1, Z15
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z16
+	VMOVUPS   64(AX), Z17
+	VMOVUPS   128(AX), Z18
+	VMOVUPS.Z 192(AX), K1, Z19
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z20
+	VMOVUPS   64(AX), Z21
+	VMOVUPS   128(AX), Z22
+	VMOVUPS.Z 192(AX), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -54918,33 +54666,33 @@ quadseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      quadgroup6store
 	PCALIGN $0x40
 
 quadgroup6turn:
-	MOVQ       (R8), R14
+	MOVQ       (R8), R13
 	PREFETCHT1 (CX)
-	VCVTPH2PS  (AX)(R14*1), Z24
-	VCVTPH2PS  32(AX)(R14*1), Z25
+	VCVTPH2PS  (AX)(R13*1), Z24
+	VCVTPH2PS  32(AX)(R13*1), Z25
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
-	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
 	JE         quadgroup6ahead2
-	ADDQ       $0x08, R15
-	MOVQ       R15, next_cap+152(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
-	VCVTPH2PS    64(AX)(R14*1), Z26
-	VCVTPH2PS    96(AX)(R14*1), Z27
+	VCVTPH2PS    64(AX)(R13*1), Z26
+	VCVTPH2PS.Z  96(AX)(R13*1), K1, Z27
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -54995,73 +54743,88 @@ quadgroup6store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z3, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
-	VMOVUPS Z7, 192(AX)
+	VMOVUPS Z7, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
-	VMOVUPS Z11, 192(AX)
+	VMOVUPS Z11, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
-	VMOVUPS Z15, 192(AX)
+	VMOVUPS Z15, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
-	VMOVUPS Z19, 192(AX)
+	VMOVUPS Z19, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
-	VMOVUPS Z23, 192(AX)
+	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 	ADDQ $0x40, R11
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R12
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 
 line:
-	SUBQ $0x10, R12
-	JL   lineend
-	XORQ R13, R13
+	CMPQ  AX, $0x01
+	JL    lineend
+	CMPQ  AX, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, AX
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R12, R12
 
 linegroup:
 	MOVQ n+112(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 	CMPQ AX, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    o_cap+16(FP), AX
-	VMOVUPS (AX), Z0
-	JMP     linegroup1begin
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      o_cap+16(FP), AX
+	VMOVUPS.Z (AX), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
@@ -55070,7 +54833,7 @@ linegroup1begin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup1fewer
@@ -55078,36 +54841,36 @@ linegroup1begin:
 
 linegroup1turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup1ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -55120,8 +54883,8 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
@@ -55130,56 +54893,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
-	VMOVUPS Z0, (AX)
-	INCQ    R13
+	VMOVUPS Z0, K2, (AX)
+	INCQ    R12
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z1
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z2
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z4
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z5
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z6
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS.Z (AX), K2, Z0
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z1
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z2
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z4
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z5
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z6
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -55203,7 +54966,7 @@ lineseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup2fewer
@@ -55211,27 +54974,27 @@ lineseveralbegin:
 
 linegroup2turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
@@ -55239,12 +55002,12 @@ linegroup2turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup2ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -55257,8 +55020,8 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
@@ -55274,7 +55037,7 @@ linegroup3:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup3fewer
@@ -55282,30 +55045,30 @@ linegroup3:
 
 linegroup3turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55314,12 +55077,12 @@ linegroup3turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup3ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -55332,8 +55095,8 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55350,7 +55113,7 @@ linegroup4:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup4fewer
@@ -55358,8 +55121,8 @@ linegroup4:
 
 linegroup4turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55367,24 +55130,24 @@ linegroup4turn:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55394,12 +55157,12 @@ linegroup4turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup4ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -55412,8 +55175,8 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55438,7 +55201,7 @@ linegroup8:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      linegroup8store
@@ -55451,19 +55214,19 @@ linegroup8turn:
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
 	JE         linegroup8ahead
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 linegroup8step:
-	MOVQ             (R8), R14
-	VCVTPH2PS        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -55491,170 +55254,48 @@ lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z1, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z3, (AX)
+	VMOVUPS Z3, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z5, (AX)
+	VMOVUPS Z5, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z7, (AX)
+	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 
 linenext:
-	CMPQ R13, n+112(FP)
+	CMPQ R12, n+112(FP)
 	JL   linegroup
 	ADDQ $0x10, R11
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R12
-
-rest1:
-	CMPQ     R12, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), AX
-	MOVQ     $0x00000040, CX
-	SUBQ     R12, CX
-	LEAQ     (AX)(CX*4), AX
-	VMOVUPS  (AX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R12
-	XORQ     R13, R13
-
-rest1group:
-	MOVQ n+112(FP), AX
-	SUBQ R13, AX
-
-	// 16 columns.
-	MOVQ      $0x00000004, CX
-	CMPQ      AX, CX
-	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
-	MOVQ      ldo+24(FP), AX
-	IMULQ     R13, AX
-	ADDQ      o_base+0(FP), AX
-	LEAQ      (AX)(R11*4), AX
-	MOVQ      AX, o_cap+16(FP)
-	CMPB      load+128(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      o_cap+16(FP), AX
-	MOVQ      ldo+24(FP), CX
-	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z0
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z1
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z2
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX512<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	TESTQ   R10, R10
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	MOVQ             (R8), CX
-	VCVTPH2PS.Z      (AX)(CX*1), K1, Z25
-	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z25, Z3
-
-rest1group4next0:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     o_cap+16(FP), AX
-	MOVQ     ldo+24(FP), CX
-	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (AX)
-
-rest1severalstored:
-	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   rest1group
-	ADDQ $0x10, R11
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, load+128(FP)
 	MOVQ  v_len+40(FP), AX
 	SUBQ  AX, off_len+64(FP)
@@ -57915,73 +57556,84 @@ turn:
 	ADDQ    (SP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
-	MOVQ    AX, R12
 	XORQ    R11, R11
 
 quad:
-	SUBQ $0x40, R12
-	JL   quadend
+	CMPQ  AX, $0x31
+	JL    quadend
+	CMPQ  AX, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, AX
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ n+112(FP), $0x06
 	JG   quadend
-	XORQ R13, R13
+	XORQ R12, R12
 	MOVQ n+112(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 
 	// 64 columns.
-	MOVQ    $0x00000006, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	VMOVUPS 128(AX), Z18
-	VMOVUPS 192(AX), Z19
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	VMOVUPS 128(AX), Z22
-	VMOVUPS 192(AX), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z4
+	VMOVUPS   64(AX), Z5
+	VMOVUPS   128(AX), Z6
+	VMOVUPS.Z 192(AX), K1, Z7
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z8
+	VMOVUPS   64(AX), Z9
+	VMOVUPS   128(AX), Z10
+	VMOVUPS.Z 192(AX), K1, Z11
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z12
+	VMOVUPS   64(AX), Z13
+	VMOVUPS   128(AX), Z14
+	VMOVUPS.Z 192(AX), K1, Z15
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z16
+	VMOVUPS   64(AX), Z17
+	VMOVUPS   128(AX), Z18
+	VMOVUPS.Z 192(AX), K1, Z19
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z20
+	VMOVUPS   64(AX), Z21
+	VMOVUPS   128(AX), Z22
+	VMOVUPS.Z 192(AX), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -58021,36 +57673,36 @@ quadseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      quadgroup6store
 	PCALIGN $0x40
 
 quadgroup6turn:
-	MOVQ       (R8), R14
+	MOVQ       (R8), R13
 	PREFETCHT1 (CX)
-	VPMOVZXWD  (AX)(R14*1), Z24
+	VPMOVZXWD  (AX)(R13*1), Z24
 	VPSLLD     $0x10, Z24, Z24
-	VPMOVZXWD  32(AX)(R14*1), Z25
+	VPMOVZXWD  32(AX)(R13*1), Z25
 	VPSLLD     $0x10, Z25, Z25
 	PREFETCHT1 64(CX)
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
-	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
 	JE         quadgroup6ahead2
-	ADDQ       $0x08, R15
-	MOVQ       R15, next_cap+152(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
-	VPMOVZXWD    64(AX)(R14*1), Z26
+	VPMOVZXWD    64(AX)(R13*1), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VPMOVZXWD    96(AX)(R14*1), Z27
+	VPMOVZXWD.Z  96(AX)(R13*1), K1, Z27
 	VPSLLD       $0x10, Z27, Z27
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Z28
@@ -58102,73 +57754,88 @@ quadgroup6store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z3, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
-	VMOVUPS Z7, 192(AX)
+	VMOVUPS Z7, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
-	VMOVUPS Z11, 192(AX)
+	VMOVUPS Z11, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
-	VMOVUPS Z15, 192(AX)
+	VMOVUPS Z15, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
-	VMOVUPS Z19, 192(AX)
+	VMOVUPS Z19, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
-	VMOVUPS Z23, 192(AX)
+	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 	ADDQ $0x40, R11
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R12
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 
 line:
-	SUBQ $0x10, R12
-	JL   lineend
-	XORQ R13, R13
+	CMPQ  AX, $0x01
+	JL    lineend
+	CMPQ  AX, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, AX
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R12, R12
 
 linegroup:
 	MOVQ n+112(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 	CMPQ AX, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    o_cap+16(FP), AX
-	VMOVUPS (AX), Z0
-	JMP     linegroup1begin
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      o_cap+16(FP), AX
+	VMOVUPS.Z (AX), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
@@ -58177,7 +57844,7 @@ linegroup1begin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup1fewer
@@ -58185,27 +57852,27 @@ linegroup1begin:
 
 linegroup1turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
@@ -58213,12 +57880,12 @@ linegroup1turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup1ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -58231,8 +57898,8 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
@@ -58242,56 +57909,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
-	VMOVUPS Z0, (AX)
-	INCQ    R13
+	VMOVUPS Z0, K2, (AX)
+	INCQ    R12
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z1
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z2
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z4
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z5
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z6
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS.Z (AX), K2, Z0
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z1
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z2
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z4
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z5
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z6
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -58315,7 +57982,7 @@ lineseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup2fewer
@@ -58323,30 +57990,30 @@ lineseveralbegin:
 
 linegroup2turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58355,12 +58022,12 @@ linegroup2turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup2ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -58373,8 +58040,8 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58391,7 +58058,7 @@ linegroup3:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup3fewer
@@ -58399,8 +58066,8 @@ linegroup3:
 
 linegroup3turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58408,24 +58075,24 @@ linegroup3turn:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58435,12 +58102,12 @@ linegroup3turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup3ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -58453,8 +58120,8 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58472,7 +58139,7 @@ linegroup4:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup4fewer
@@ -58480,8 +58147,8 @@ linegroup4:
 
 linegroup4turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58490,8 +58157,8 @@ linegroup4turn:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58499,8 +58166,8 @@ linegroup4turn:
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58508,8 +58175,8 @@ linegroup4turn:
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58520,12 +58187,12 @@ linegroup4turn:
 	ADDQ             $+128, CX
 	SUBQ             $+128, DX
 	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R13
+	CMPQ             R13, 8(SP)
 	JE               linegroup4ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R13
+	MOVQ             R13, next_cap+152(FP)
+	MOVQ             (R13), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -58538,8 +58205,8 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -58565,7 +58232,7 @@ linegroup8:
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
+	LEAQ    (SI)(R12*4), R9
 	MOVQ    v_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      linegroup8store
@@ -58578,19 +58245,19 @@ linegroup8turn:
 	ADDQ       $+128, CX
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
 	JE         linegroup8ahead
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 linegroup8step:
-	MOVQ             (R8), R14
-	VPMOVZXWD        (AX)(R14*1), Z24
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
@@ -58619,171 +58286,48 @@ lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z1, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z3, (AX)
+	VMOVUPS Z3, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z5, (AX)
+	VMOVUPS Z5, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z7, (AX)
+	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 
 linenext:
-	CMPQ R13, n+112(FP)
+	CMPQ R12, n+112(FP)
 	JL   linegroup
 	ADDQ $0x10, R11
+	MOVQ dv+120(FP), AX
+	SUBQ R11, AX
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R12
-
-rest1:
-	CMPQ     R12, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), AX
-	MOVQ     $0x00000040, CX
-	SUBQ     R12, CX
-	LEAQ     (AX)(CX*4), AX
-	VMOVUPS  (AX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R12
-	XORQ     R13, R13
-
-rest1group:
-	MOVQ n+112(FP), AX
-	SUBQ R13, AX
-
-	// 16 columns.
-	MOVQ      $0x00000004, CX
-	CMPQ      AX, CX
-	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
-	MOVQ      ldo+24(FP), AX
-	IMULQ     R13, AX
-	ADDQ      o_base+0(FP), AX
-	LEAQ      (AX)(R11*4), AX
-	MOVQ      AX, o_cap+16(FP)
-	CMPB      load+128(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      o_cap+16(FP), AX
-	MOVQ      ldo+24(FP), CX
-	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z0
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z1
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z2
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX512<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	TESTQ   R10, R10
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	MOVQ             (R8), CX
-	VPMOVZXWD.Z      (AX)(CX*1), K1, Z25
-	VPSLLD           $0x10, Z25, Z25
-	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z25, Z3
-
-rest1group4next0:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     o_cap+16(FP), AX
-	MOVQ     ldo+24(FP), CX
-	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (AX)
-
-rest1severalstored:
-	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   rest1group
-	ADDQ $0x10, R11
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, load+128(FP)
 	MOVQ  v_len+40(FP), AX
 	SUBQ  AX, off_len+64(FP)
@@ -60834,75 +60378,86 @@ turn:
 	MOVQ    a_Group+112(FP), AX
 	MOVQ    AX, a_Scales_cap+96(FP)
 	MOVQ    a_Dv+160(FP), AX
-	MOVQ    AX, R12
 	XORQ    R11, R11
 
 quad:
-	SUBQ $0x40, R12
-	JL   quadend
+	CMPQ  AX, $0x31
+	JL    quadend
+	CMPQ  AX, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, AX
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z0, K1
+
+quadmasked:
 	CMPQ a_N+152(FP), $0x06
 	JG   quadend
-	CMPQ a_Scales_cap+96(FP), $0x40
-	JL   quadend
-	XORQ R13, R13
+	CMPQ AX, a_Scales_cap+96(FP)
+	JG   quadend
+	XORQ R12, R12
 	MOVQ a_N+152(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 
 	// 64 columns.
-	MOVQ    $0x00000006, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    a_Ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    a_O_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, a_O_cap+16(FP)
-	CMPB    a_Load+168(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    a_O_cap+16(FP), AX
-	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	VMOVUPS 128(AX), Z18
-	VMOVUPS 192(AX), Z19
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	VMOVUPS 128(AX), Z22
-	VMOVUPS 192(AX), Z23
-	JMP     quadseveralbegin
+	MOVQ      $0x00000006, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      a_Ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      a_O_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, a_O_cap+16(FP)
+	CMPB      a_Load+168(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      a_O_cap+16(FP), AX
+	MOVQ      a_Ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z4
+	VMOVUPS   64(AX), Z5
+	VMOVUPS   128(AX), Z6
+	VMOVUPS.Z 192(AX), K1, Z7
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z8
+	VMOVUPS   64(AX), Z9
+	VMOVUPS   128(AX), Z10
+	VMOVUPS.Z 192(AX), K1, Z11
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z12
+	VMOVUPS   64(AX), Z13
+	VMOVUPS   128(AX), Z14
+	VMOVUPS.Z 192(AX), K1, Z15
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z16
+	VMOVUPS   64(AX), Z17
+	VMOVUPS   128(AX), Z18
+	VMOVUPS.Z 192(AX), K1, Z19
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z20
+	VMOVUPS   64(AX), Z21
+	VMOVUPS   128(AX), Z22
+	VMOVUPS.Z 192(AX), K1, Z23
+	JMP       quadseveralbegin
 
 quadseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -60942,42 +60497,42 @@ quadseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      quadgroup6store
 	PCALIGN $0x40
 
 quadgroup6turn:
-	MOVQ       (R8), R15
+	MOVQ       (R8), R14
 	PREFETCHT1 (CX)
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
 	JNZ        quadgroup6ahead0
-	MOVQ       a_Next_cap+192(FP), BP
-	CMPQ       BP, 8(SP)
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
 	JE         quadgroup6ahead0
-	ADDQ       $0x08, BP
-	MOVQ       BP, a_Next_cap+192(FP)
-	MOVQ       (BP), CX
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
 	ADDQ       (SP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6ahead0:
-	VPMOVSXBD    (AX)(R15*1), Z24
+	VPMOVSXBD    (AX)(R14*1), Z24
 	VCVTDQ2PS    Z24, Z24
-	VPMOVSXBD    16(AX)(R15*1), Z25
+	VPMOVSXBD    16(AX)(R14*1), Z25
 	VCVTDQ2PS    Z25, Z25
-	VPMOVSXBD    32(AX)(R15*1), Z26
+	VPMOVSXBD    32(AX)(R14*1), Z26
 	VCVTDQ2PS    Z26, Z26
-	VPMOVSXBD    48(AX)(R15*1), Z27
+	VPMOVSXBD.Z  48(AX)(R14*1), K1, Z27
 	VCVTDQ2PS    Z27, Z27
-	VMULPS.BCST  (R14), Z24, Z24
-	VMULPS.BCST  (R14), Z25, Z25
-	VMULPS.BCST  (R14), Z26, Z26
-	VMULPS.BCST  (R14), Z27, Z27
-	ADDQ         a_Lsc+104(FP), R14
+	VMULPS.BCST  (R13), Z24, Z24
+	VMULPS.BCST  (R13), Z25, Z25
+	VMULPS.BCST  (R13), Z26, Z26
+	VMULPS.BCST  (R13), Z27, Z27
+	ADDQ         a_Lsc+104(FP), R13
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
@@ -61028,78 +60583,93 @@ quadgroup6store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z3, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
-	VMOVUPS Z7, 192(AX)
+	VMOVUPS Z7, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
-	VMOVUPS Z11, 192(AX)
+	VMOVUPS Z11, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
-	VMOVUPS Z15, 192(AX)
+	VMOVUPS Z15, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
-	VMOVUPS Z19, 192(AX)
+	VMOVUPS Z19, K1, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
-	VMOVUPS Z23, 192(AX)
+	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 	ADDQ $0x40, R11
+	MOVQ a_Dv+160(FP), AX
+	SUBQ R11, AX
 	SUBQ $0x40, a_Scales_cap+96(FP)
 	JNZ  quad
 	ADDQ $0x04, a_Scales_len+88(FP)
-	MOVQ a_Group+112(FP), AX
-	MOVQ AX, a_Scales_cap+96(FP)
+	MOVQ a_Group+112(FP), R8
+	MOVQ R8, a_Scales_cap+96(FP)
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R12
+	MOVQ a_Dv+160(FP), AX
+	SUBQ R11, AX
 
 line:
-	SUBQ $0x10, R12
-	JL   lineend
-	XORQ R13, R13
+	CMPQ  AX, $0x01
+	JL    lineend
+	CMPQ  AX, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, AX
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD AX, Z0
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z0, K2
+
+linemasked:
+	XORQ R12, R12
 
 linegroup:
 	MOVQ a_N+152(FP), AX
-	SUBQ R13, AX
+	SUBQ R12, AX
 	CMPQ AX, $0x01
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    a_Ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    a_O_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, a_O_cap+16(FP)
-	CMPB    a_Load+168(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    a_O_cap+16(FP), AX
-	VMOVUPS (AX), Z0
-	JMP     linegroup1begin
+	MOVQ      a_Ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      a_O_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, a_O_cap+16(FP)
+	CMPB      a_Load+168(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      a_O_cap+16(FP), AX
+	VMOVUPS.Z (AX), K2, Z0
+	JMP       linegroup1begin
 
 linegroup1zero:
 	VXORPS Z0, Z0, Z0
@@ -61108,8 +60678,8 @@ linegroup1begin:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup1fewer
@@ -61117,47 +60687,47 @@ linegroup1begin:
 
 linegroup1turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup1ahead
-	MOVQ             a_Next_cap+192(FP), R15
-	CMPQ             R15, 8(SP)
+	MOVQ             a_Next_cap+192(FP), R14
+	CMPQ             R14, 8(SP)
 	JE               linegroup1ahead
-	ADDQ             $0x08, R15
-	MOVQ             R15, a_Next_cap+192(FP)
-	MOVQ             (R15), CX
+	ADDQ             $0x08, R14
+	MOVQ             R14, a_Next_cap+192(FP)
+	MOVQ             (R14), CX
 	ADDQ             (SP), CX
 	MOVQ             a_Next_len+184(FP), DX
 
@@ -61170,11 +60740,11 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
@@ -61183,56 +60753,56 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
-	VMOVUPS Z0, (AX)
-	INCQ    R13
+	VMOVUPS Z0, K2, (AX)
+	INCQ    R12
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    a_Ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    a_O_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, a_O_cap+16(FP)
-	CMPB    a_Load+168(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    a_O_cap+16(FP), AX
-	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z0
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z1
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z2
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z3
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z4
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z5
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z6
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z7
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      a_Ldo+24(FP), AX
+	IMULQ     R12, AX
+	ADDQ      a_O_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, a_O_cap+16(FP)
+	CMPB      a_Load+168(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      a_O_cap+16(FP), AX
+	MOVQ      a_Ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS.Z (AX), K2, Z0
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z1
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z2
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z3
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z4
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z5
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z6
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K2, Z7
+	JMP       lineseveralbegin
 
 lineseveralzero:
 	VXORPS Z0, Z0, Z0
@@ -61256,8 +60826,8 @@ lineseveralbegin:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup2fewer
@@ -61265,38 +60835,38 @@ lineseveralbegin:
 
 linegroup2turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
@@ -61304,12 +60874,12 @@ linegroup2turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup2ahead
-	MOVQ             a_Next_cap+192(FP), R15
-	CMPQ             R15, 8(SP)
+	MOVQ             a_Next_cap+192(FP), R14
+	CMPQ             R14, 8(SP)
 	JE               linegroup2ahead
-	ADDQ             $0x08, R15
-	MOVQ             R15, a_Next_cap+192(FP)
-	MOVQ             (R15), CX
+	ADDQ             $0x08, R14
+	MOVQ             R14, a_Next_cap+192(FP)
+	MOVQ             (R14), CX
 	ADDQ             (SP), CX
 	MOVQ             a_Next_len+184(FP), DX
 
@@ -61322,11 +60892,11 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
@@ -61342,8 +60912,8 @@ linegroup3:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup3fewer
@@ -61351,41 +60921,41 @@ linegroup3:
 
 linegroup3turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -61394,12 +60964,12 @@ linegroup3turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup3ahead
-	MOVQ             a_Next_cap+192(FP), R15
-	CMPQ             R15, 8(SP)
+	MOVQ             a_Next_cap+192(FP), R14
+	CMPQ             R14, 8(SP)
 	JE               linegroup3ahead
-	ADDQ             $0x08, R15
-	MOVQ             R15, a_Next_cap+192(FP)
-	MOVQ             (R15), CX
+	ADDQ             $0x08, R14
+	MOVQ             R14, a_Next_cap+192(FP)
+	MOVQ             (R14), CX
 	ADDQ             (SP), CX
 	MOVQ             a_Next_len+184(FP), DX
 
@@ -61412,11 +60982,11 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -61433,8 +61003,8 @@ linegroup4:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	SUBQ    $0x04, R10
 	JL      linegroup4fewer
@@ -61442,44 +61012,44 @@ linegroup4:
 
 linegroup4turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -61489,12 +61059,12 @@ linegroup4turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup4ahead
-	MOVQ             a_Next_cap+192(FP), R15
-	CMPQ             R15, 8(SP)
+	MOVQ             a_Next_cap+192(FP), R14
+	CMPQ             R14, 8(SP)
 	JE               linegroup4ahead
-	ADDQ             $0x08, R15
-	MOVQ             R15, a_Next_cap+192(FP)
-	MOVQ             (R15), CX
+	ADDQ             $0x08, R14
+	MOVQ             R14, a_Next_cap+192(FP)
+	MOVQ             (R14), CX
 	ADDQ             (SP), CX
 	MOVQ             a_Next_len+184(FP), DX
 
@@ -61507,11 +61077,11 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -61536,8 +61106,8 @@ linegroup8:
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
+	LEAQ    (SI)(R12*4), R9
+	MOVQ    a_Scales_len+88(FP), R13
 	MOVQ    a_V_len+40(FP), R10
 	TESTQ   R10, R10
 	JZ      linegroup8store
@@ -61549,22 +61119,22 @@ linegroup8turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
-	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       a_Next_cap+192(FP), R14
+	CMPQ       R14, 8(SP)
 	JE         linegroup8ahead
-	ADDQ       $0x08, R15
-	MOVQ       R15, a_Next_cap+192(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, R14
+	MOVQ       R14, a_Next_cap+192(FP)
+	MOVQ       (R14), CX
 	ADDQ       (SP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup8ahead:
 linegroup8step:
-	MOVQ             (R8), R15
-	VPMOVSXBD        (AX)(R15*1), Z24
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R14
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -61592,179 +61162,53 @@ lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z1, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z3, (AX)
+	VMOVUPS Z3, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z5, (AX)
+	VMOVUPS Z5, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z7, (AX)
+	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 24(SP), R12
 
 linenext:
-	CMPQ R13, a_N+152(FP)
+	CMPQ R12, a_N+152(FP)
 	JL   linegroup
 	ADDQ $0x10, R11
+	MOVQ a_Dv+160(FP), AX
+	SUBQ R11, AX
 	SUBQ $0x10, a_Scales_cap+96(FP)
 	JNZ  line
 	ADDQ $0x04, a_Scales_len+88(FP)
-	MOVQ a_Group+112(FP), AX
-	MOVQ AX, a_Scales_cap+96(FP)
+	MOVQ a_Group+112(FP), R8
+	MOVQ R8, a_Scales_cap+96(FP)
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R12
-
-rest1:
-	CMPQ     R12, $0x00
-	JLE      rest1end
-	LEAQ     masksAVX512<>+0(SB), AX
-	MOVQ     $0x00000040, CX
-	SUBQ     R12, CX
-	LEAQ     (AX)(CX*4), AX
-	VMOVUPS  (AX), Z24
-	VPMOVD2M Z24, K1
-	SUBQ     $0x10, R12
-	XORQ     R13, R13
-
-rest1group:
-	MOVQ a_N+152(FP), AX
-	SUBQ R13, AX
-
-	// 16 columns.
-	MOVQ      $0x00000004, CX
-	CMPQ      AX, CX
-	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
-	MOVQ      a_Ldo+24(FP), AX
-	IMULQ     R13, AX
-	ADDQ      a_O_base+0(FP), AX
-	LEAQ      (AX)(R11*4), AX
-	MOVQ      AX, a_O_cap+16(FP)
-	CMPB      a_Load+168(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      a_O_cap+16(FP), AX
-	MOVQ      a_Ldo+24(FP), CX
-	MOVQ      24(SP), DX
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z0
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z1
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z2
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z24, K2
-	VMOVUPS.Z (AX), K2, Z3
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX512<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	TESTQ   R10, R10
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	MOVQ             (R8), CX
-	VPMOVSXBD.Z      (AX)(CX*1), K1, Z25
-	VCVTDQ2PS        Z25, Z25
-	VMULPS.BCST      (R14), Z25, Z25
-	ADDQ             a_Lsc+104(FP), R14
-	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z25, Z0
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z25, Z1
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z25, Z2
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z25, Z3
-
-rest1group4next0:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     a_O_cap+16(FP), AX
-	MOVQ     a_Ldo+24(FP), CX
-	MOVQ     24(SP), DX
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z0, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z1, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z2, K2, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z24, K2
-	VMOVUPS  Z3, K2, (AX)
-
-rest1severalstored:
-	ADDQ 24(SP), R13
-	CMPQ R13, a_N+152(FP)
-	JL   rest1group
-	ADDQ $0x10, R11
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, a_Load+168(FP)
 	MOVQ  a_V_len+40(FP), AX
 	SUBQ  AX, a_Off_len+64(FP)
@@ -63792,58 +63236,83 @@ turn:
 	XORQ    R11, R11
 
 quad:
-	SUBQ $0x40, R12
-	JL   quadend
-	XORQ R13, R13
+	CMPQ  R12, $0x21
+	JL    quadend
+	CMPQ  R12, $0x40
+	JL    quadpart
+	MOVQ  $0x00000040, R12
+	KXORW K1, K1, K1
+	KNOTW K1, K1
+	KXORW K2, K2, K2
+	KNOTW K2, K2
+	JMP   quadmasked
+
+quadpart:
+	VPBROADCASTD R12, Z5
+	VPCMPUD      $0x06, placesAVX512<>+128(SB), Z5, K1
+	VPCMPUD      $0x06, placesAVX512<>+192(SB), Z5, K2
+
+quadmasked:
+	MOVQ         $0x00000040, AX
+	SUBQ         R12, AX
+	IMUL3Q       $+16843009, AX, AX
+	VMOVD        AX, X5
+	VPBROADCASTD X5, Z5
+	VPANDD       halfFloat8AVX512<>+0(SB), Z5, Z5
+	VPADDB       Z4, Z5, Z5
+	XORQ         R13, R13
 
 quadgroup:
 	MOVQ n+112(FP), AX
 	SUBQ R13, AX
 
 	// 64 columns.
-	MOVQ    $0x00000004, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      quadseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z5
-	VMOVUPS 64(AX), Z6
-	VMOVUPS 128(AX), Z7
-	VMOVUPS 192(AX), Z8
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z9
-	VMOVUPS 64(AX), Z10
-	VMOVUPS 128(AX), Z11
-	VMOVUPS 192(AX), Z12
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z13
-	VMOVUPS 64(AX), Z14
-	VMOVUPS 128(AX), Z15
-	VMOVUPS 192(AX), Z16
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z17
-	VMOVUPS 64(AX), Z18
-	VMOVUPS 128(AX), Z19
-	VMOVUPS 192(AX), Z20
-	JMP     quadseveralbegin
+	MOVQ      $0x00000004, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        quadseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS   (AX), Z18
+	VMOVUPS   64(AX), Z19
+	VMOVUPS.Z 128(AX), K1, Z20
+	VMOVUPS.Z 192(AX), K2, Z21
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z6
+	VMOVUPS   64(AX), Z7
+	VMOVUPS.Z 128(AX), K1, Z8
+	VMOVUPS.Z 192(AX), K2, Z9
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z10
+	VMOVUPS   64(AX), Z11
+	VMOVUPS.Z 128(AX), K1, Z12
+	VMOVUPS.Z 192(AX), K2, Z13
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        quadseveralbegin
+	VMOVUPS   (AX), Z14
+	VMOVUPS   64(AX), Z15
+	VMOVUPS.Z 128(AX), K1, Z16
+	VMOVUPS.Z 192(AX), K2, Z17
+	JMP       quadseveralbegin
 
 quadseveralzero:
-	VXORPS Z5, Z5, Z5
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -63856,9 +63325,6 @@ quadseveralzero:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
 
 quadseveralbegin:
 	// 1 to 4 queries.
@@ -63894,42 +63360,45 @@ quadgroup4turn:
 	MOVQ       next_len+144(FP), DX
 
 quadgroup4ahead0:
-	VPERMB       (AX)(R14*1), Z4, Z21
-	VMOVAPS      Z21, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z21, Z24
-	VPERMI2B     Z3, Z2, Z24
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z24
-	VPUNPCKLBW   Z24, Z23, Z22
-	VPUNPCKHBW   Z24, Z23, Z24
-	VPSLLD       $0x10, Z22, Z21
-	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
-	VPSLLD       $0x10, Z24, Z23
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS      (AX)(R14*1), Y22
+	ADDQ         R12, R14
+	VINSERTI64X4 $0x01, -32(AX)(R14*1), Z22, Z22
+	VPERMB       Z22, Z5, Z22
+	VMOVAPS      Z22, Z24
+	VPERMI2B     Z1, Z0, Z24
+	VMOVAPS      Z22, Z25
+	VPERMI2B     Z3, Z2, Z25
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z25
+	VPUNPCKLBW   Z25, Z24, Z23
+	VPUNPCKHBW   Z25, Z24, Z25
+	VPSLLD       $0x10, Z23, Z22
+	VANDPS       constffff0000AVX512<>+0(SB), Z23, Z23
+	VPSLLD       $0x10, Z25, Z24
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
 	CMPQ         16(SP), $-126
-	VBROADCASTSS (R9), Z25
-	VFMADD231PS  Z21, Z25, Z5
-	VFMADD231PS  Z22, Z25, Z6
-	VFMADD231PS  Z23, Z25, Z7
-	VFMADD231PS  Z24, Z25, Z8
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z22, Z26, Z18
+	VFMADD231PS  Z23, Z26, Z19
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
 	JEQ          quadgroup4next0
-	VBROADCASTSS 4(R9), Z25
-	VFMADD231PS  Z21, Z25, Z9
-	VFMADD231PS  Z22, Z25, Z10
-	VFMADD231PS  Z23, Z25, Z11
-	VFMADD231PS  Z24, Z25, Z12
+	VBROADCASTSS 4(R9), Z26
+	VFMADD231PS  Z22, Z26, Z6
+	VFMADD231PS  Z23, Z26, Z7
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
 	JPS          quadgroup4next0
-	VBROADCASTSS 8(R9), Z25
-	VFMADD231PS  Z21, Z25, Z13
-	VFMADD231PS  Z22, Z25, Z14
-	VFMADD231PS  Z23, Z25, Z15
-	VFMADD231PS  Z24, Z25, Z16
+	VBROADCASTSS 8(R9), Z26
+	VFMADD231PS  Z22, Z26, Z10
+	VFMADD231PS  Z23, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
 	JCC          quadgroup4next0
-	VBROADCASTSS 12(R9), Z25
-	VFMADD231PS  Z21, Z25, Z17
-	VFMADD231PS  Z22, Z25, Z18
-	VFMADD231PS  Z23, Z25, Z19
-	VFMADD231PS  Z24, Z25, Z20
+	VBROADCASTSS 12(R9), Z26
+	VFMADD231PS  Z22, Z26, Z14
+	VFMADD231PS  Z23, Z26, Z15
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
 
 quadgroup4next0:
 	ADDQ $0x08, R8
@@ -63941,45 +63410,62 @@ quadgroup4store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS Z5, (AX)
-	VMOVUPS Z6, 64(AX)
-	VMOVUPS Z7, 128(AX)
-	VMOVUPS Z8, 192(AX)
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VMOVUPS Z20, K1, 128(AX)
+	VMOVUPS Z21, K2, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
-	VMOVUPS Z9, (AX)
-	VMOVUPS Z10, 64(AX)
-	VMOVUPS Z11, 128(AX)
-	VMOVUPS Z12, 192(AX)
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	VMOVUPS Z9, K2, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
-	VMOVUPS Z13, (AX)
-	VMOVUPS Z14, 64(AX)
-	VMOVUPS Z15, 128(AX)
-	VMOVUPS Z16, 192(AX)
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	VMOVUPS Z12, K1, 128(AX)
+	VMOVUPS Z13, K2, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
-	VMOVUPS Z17, (AX)
-	VMOVUPS Z18, 64(AX)
-	VMOVUPS Z19, 128(AX)
-	VMOVUPS Z20, 192(AX)
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	VMOVUPS Z16, K1, 128(AX)
+	VMOVUPS Z17, K2, 192(AX)
 
 quadseveralstored:
 	ADDQ 24(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   quadgroup
 	ADDQ $0x40, R11
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 	JMP  quad
 
 quadend:
-	ADDQ $0x40, R12
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 
 line:
-	SUBQ $0x10, R12
-	JL   lineend
+	CMPQ  R12, $0x01
+	JL    lineend
+	CMPQ  R12, $0x10
+	JL    linepart
+	MOVQ  $0x00000010, R12
+	KXORW K3, K3, K3
+	KNOTW K3, K3
+	JMP   linemasked
+
+linepart:
+	VPBROADCASTD R12, Z5
+	VPCMPUD      $0x06, placesAVX512<>+0(SB), Z5, K3
+
+linemasked:
 	XORQ R13, R13
 
 linegroup:
@@ -63989,19 +63475,19 @@ linegroup:
 	JG   lineseveral
 
 	// 16 columns of a query.
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      linegroup1zero
-	MOVQ    o_cap+16(FP), AX
-	VMOVUPS (AX), Z5
-	JMP     linegroup1begin
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        linegroup1zero
+	MOVQ      o_cap+16(FP), AX
+	VMOVUPS.Z (AX), K3, Z18
+	JMP       linegroup1begin
 
 linegroup1zero:
-	VXORPS Z5, Z5, Z5
+	VXORPS Z18, Z18, Z18
 
 linegroup1begin:
 	MOVQ    BX, R8
@@ -64015,67 +63501,67 @@ linegroup1begin:
 
 linegroup1turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R12
+	CMPQ             R12, 8(SP)
 	JE               linegroup1ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R12
+	MOVQ             R12, next_cap+152(FP)
+	MOVQ             (R12), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -64088,17 +63574,17 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -64106,66 +63592,66 @@ linegroup1step:
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
-	VMOVUPS Z5, (AX)
+	VMOVUPS Z18, K3, (AX)
 	INCQ    R13
 	JMP     linenext
 
 lineseveral:
 	// 16 columns.
-	MOVQ    $0x00000008, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
-	MOVQ    ldo+24(FP), AX
-	IMULQ   R13, AX
-	ADDQ    o_base+0(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	MOVQ    AX, o_cap+16(FP)
-	CMPB    load+128(FP), $0x00
-	JE      lineseveralzero
-	MOVQ    o_cap+16(FP), AX
-	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
-	VMOVUPS (AX), Z5
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z6
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z7
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z8
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z9
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z10
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z11
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      lineseveralbegin
-	VMOVUPS (AX), Z12
-	JMP     lineseveralbegin
+	MOVQ      $0x00000008, R8
+	CMPQ      AX, R8
+	CMOVQGT   R8, AX
+	MOVQ      AX, 24(SP)
+	MOVQ      ldo+24(FP), AX
+	IMULQ     R13, AX
+	ADDQ      o_base+0(FP), AX
+	LEAQ      (AX)(R11*4), AX
+	MOVQ      AX, o_cap+16(FP)
+	CMPB      load+128(FP), $0x00
+	JE        lineseveralzero
+	MOVQ      o_cap+16(FP), AX
+	MOVQ      ldo+24(FP), R8
+	MOVQ      24(SP), R9
+	VMOVUPS.Z (AX), K3, Z18
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z19
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z20
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z21
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z6
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z7
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z8
+	ADDQ      R8, AX
+	DECQ      R9
+	JZ        lineseveralbegin
+	VMOVUPS.Z (AX), K3, Z9
+	JMP       lineseveralbegin
 
 lineseveralzero:
-	VXORPS Z5, Z5, Z5
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
 
 lineseveralbegin:
 	CMPQ 24(SP), $0x05
@@ -64187,71 +63673,71 @@ lineseveralbegin:
 
 linegroup2turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R12
+	CMPQ             R12, 8(SP)
 	JE               linegroup2ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R12
+	MOVQ             R12, next_cap+152(FP)
+	MOVQ             (R12), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -64264,18 +63750,18 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -64297,75 +63783,75 @@ linegroup3:
 
 linegroup3turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R12
+	CMPQ             R12, 8(SP)
 	JE               linegroup3ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R12
+	MOVQ             R12, next_cap+152(FP)
+	MOVQ             (R12), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -64378,19 +63864,19 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -64412,79 +63898,79 @@ linegroup4:
 
 linegroup4turn:
 	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	ADDQ             $+64, CX
 	SUBQ             $+64, DX
 	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
+	MOVQ             next_cap+152(FP), R12
+	CMPQ             R12, 8(SP)
 	JE               linegroup4ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
+	ADDQ             $0x08, R12
+	MOVQ             R12, next_cap+152(FP)
+	MOVQ             (R12), CX
 	ADDQ             (SP), CX
 	MOVQ             next_len+144(FP), DX
 
@@ -64497,20 +63983,20 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -64543,39 +64029,39 @@ linegroup8turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
-	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, 8(SP)
 	JE         linegroup8ahead
-	ADDQ       $0x08, R14
-	MOVQ       R14, next_cap+152(FP)
-	MOVQ       (R14), CX
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), CX
 	ADDQ       (SP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 linegroup8step:
-	MOVQ             (R8), R14
-	VPMOVZXBD        (AX)(R14*1), Z21
-	VMOVAPS          Z21, Z22
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
 	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z21, Z23
+	VMOVAPS          Z5, Z23
 	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD           $0x08, Z23, Z21
-	VPORD            Z22, Z21, Z21
-	VPSLLD           $0x10, Z21, Z21
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z21, Z5
-	VFMADD231PS.BCST 4(R9), Z21, Z6
-	VFMADD231PS.BCST 8(R9), Z21, Z7
-	VFMADD231PS.BCST 12(R9), Z21, Z8
-	VFMADD231PS.BCST 16(R9), Z21, Z9
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
+	VFMADD231PS.BCST 16(R9), Z5, Z6
 	JEQ              linegroup8next0
-	VFMADD231PS.BCST 20(R9), Z21, Z10
+	VFMADD231PS.BCST 20(R9), Z5, Z7
 	JPS              linegroup8next0
-	VFMADD231PS.BCST 24(R9), Z21, Z11
+	VFMADD231PS.BCST 24(R9), Z5, Z8
 	JCC              linegroup8next0
-	VFMADD231PS.BCST 28(R9), Z21, Z12
+	VFMADD231PS.BCST 28(R9), Z5, Z9
 
 linegroup8next0:
 	ADDQ  $0x08, R8
@@ -64591,35 +64077,35 @@ lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS Z5, (AX)
+	VMOVUPS Z18, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z19, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z7, (AX)
+	VMOVUPS Z20, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z21, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z9, (AX)
+	VMOVUPS Z6, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z7, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z11, (AX)
+	VMOVUPS Z8, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z9, K3, (AX)
 
 lineseveralstored:
 	ADDQ 24(SP), R13
@@ -64628,144 +64114,12 @@ linenext:
 	CMPQ R13, n+112(FP)
 	JL   linegroup
 	ADDQ $0x10, R11
+	MOVQ dv+120(FP), AX
+	MOVQ AX, R12
+	SUBQ R11, R12
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R12
-
-rest1:
-	CMPQ    R12, $0x00
-	JLE     rest1end
-	MOVQ    $0x00000010, AX
-	SUBQ    R12, AX
-	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z21
-	LEAQ    masksAVX512<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z21, Z21
-	SUBQ    $0x10, R12
-	XORQ    R13, R13
-
-rest1group:
-	MOVQ n+112(FP), AX
-	SUBQ R13, AX
-
-	// 16 columns.
-	MOVQ      $0x00000004, CX
-	CMPQ      AX, CX
-	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
-	MOVQ      ldo+24(FP), AX
-	IMULQ     R13, AX
-	ADDQ      o_base+0(FP), AX
-	LEAQ      (AX)(R11*4), AX
-	MOVQ      AX, o_cap+16(FP)
-	CMPB      load+128(FP), $0x00
-	JE        rest1severalzero
-	MOVQ      o_cap+16(FP), AX
-	MOVQ      ldo+24(FP), CX
-	MOVQ      24(SP), DX
-	VPMOVD2M  Z21, K1
-	VMOVUPS.Z (AX), K1, Z5
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z21, K1
-	VMOVUPS.Z (AX), K1, Z6
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z21, K1
-	VMOVUPS.Z (AX), K1, Z7
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        rest1severalbegin
-	VPMOVD2M  Z21, K1
-	VMOVUPS.Z (AX), K1, Z8
-	JMP       rest1severalbegin
-
-rest1severalzero:
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-
-rest1severalbegin:
-	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX512<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	TESTQ   R10, R10
-	JZ      rest1group4store
-	PCALIGN $0x40
-
-rest1group4turn:
-	MOVQ             (R8), CX
-	VPMOVZXBD        (AX)(CX*1), Z22
-	VMOVAPS          Z22, Z23
-	VPERMI2B         Z1, Z0, Z23
-	VMOVAPS          Z22, Z24
-	VPERMI2B         Z3, Z2, Z24
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
-	VPSLLD           $0x08, Z24, Z22
-	VPORD            Z23, Z22, Z22
-	VPSLLD           $0x10, Z22, Z22
-	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z22, Z5
-	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z22, Z6
-	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z22, Z7
-	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z22, Z8
-
-rest1group4next0:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	DECQ R10
-	JNZ  rest1group4turn
-
-rest1group4store:
-	MOVQ     o_cap+16(FP), AX
-	MOVQ     ldo+24(FP), CX
-	MOVQ     24(SP), DX
-	VPMOVD2M Z21, K1
-	VMOVUPS  Z5, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z21, K1
-	VMOVUPS  Z6, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z21, K1
-	VMOVUPS  Z7, K1, (AX)
-	ADDQ     CX, AX
-	DECQ     DX
-	JZ       rest1severalstored
-	VPMOVD2M Z21, K1
-	VMOVUPS  Z8, K1, (AX)
-
-rest1severalstored:
-	ADDQ 24(SP), R13
-	CMPQ R13, n+112(FP)
-	JL   rest1group
-	ADDQ $0x10, R11
-	JMP  rest1
-
-rest1end:
 	MOVB  $0x01, load+128(FP)
 	MOVQ  v_len+40(FP), AX
 	SUBQ  AX, off_len+64(FP)
@@ -64786,8 +64140,8 @@ done:
 DATA lineFloat8AVX512<>+0(SB)/64, $"\x00\x10\x01\x11\x02\x12\x03\x13 0!1\"2#3\x04\x14\x05\x15\x06\x16\a\x17$4%5&6'7\b\x18\t\x19\n\x1a\v\x1b(8)9*:+;\f\x1c\r\x1d\x0e\x1e\x0f\x1f,<-=.>/?"
 GLOBL lineFloat8AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
+DATA halfFloat8AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"
+GLOBL halfFloat8AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVRowsF8E4M3AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 TEXT ·skinnyPVRowsF8E4M3AVX512(SB), NOSPLIT, $0-160
@@ -69055,6 +68409,9 @@ done:
 DATA startsInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00 \x00\x00\x00$\x00\x00\x00(\x00\x00\x00,\x00\x00\x000\x00\x00\x004\x00\x00\x008\x00\x00\x00<\x00\x00\x00"
 GLOBL startsInt4AVX512<>(SB), RODATA|NOPTR, $64
 
+DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
+
 // func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
@@ -70958,7 +70315,7 @@ DATA constc2c80000AVX512<>+0(SB)/64, $"\x00\x00\xc8\xc2\x00\x00\xc8\xc2\x00\x00\
 GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512F, FMA3
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·skinnyMergeAVX512(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    o_base+0(FP), AX
@@ -70982,26 +70339,31 @@ row:
 	JL           rest
 
 vector:
-	VMULPS      (AX)(R10*1), Z0, Z2
-	VFMADD231PS (DX)(R10*1), Z1, Z2
+	VMOVUPS     (AX)(R10*1), Z2
+	VMOVUPS     (DX)(R10*1), Z3
+	VMULPS      Z0, Z2, Z2
+	VFMADD231PS Z3, Z1, Z2
 	VMOVUPS     Z2, (AX)(R10*1)
 	ADDQ        $0x00000040, R10
 	SUBQ        $0x00000010, R9
 	JGE         vector
 
 rest:
-	ADDQ $0x00000010, R9
-	JZ   end
-
-single:
-	VMOVSS      (AX)(R10*1), X2
-	VMULSS      X0, X2, X2
-	VMOVSS      (DX)(R10*1), X3
-	VFMADD231SS X3, X1, X2
-	VMOVSS      X2, (AX)(R10*1)
-	ADDQ        $0x00000004, R10
-	DECQ        R9
-	JNZ         single
+	ADDQ        $0x00000010, R9
+	JZ          end
+	LEAQ        masksAVX512<>+0(SB), R11
+	MOVQ        $0x00000040, R12
+	SUBQ        R9, R12
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Z2
+	VPMOVD2M    Z2, K1
+	VMOVUPS.Z   (AX)(R10*1), K1, Z3
+	VPMOVD2M    Z2, K1
+	VMOVUPS.Z   (DX)(R10*1), K1, Z4
+	VMULPS      Z0, Z3, Z3
+	VFMADD231PS Z4, Z1, Z3
+	VPMOVD2M    Z2, K1
+	VMOVUPS     Z3, K1, (AX)(R10*1)
 
 end:
 	ADDQ CX, AX
@@ -71042,44 +70404,45 @@ row:
 	KXORW        K2, K2, K2
 	MOVQ         (CX)(R9*8), R10
 	LEAQ         (AX)(R10*4), R10
-	VXORPS       X2, X2, X2
 	MOVQ         dv+88(FP), R11
 	XORQ         R12, R12
 	SUBQ         $0x00000010, R11
 	JL           rest
 
 vector:
-	VMULPS  (DX)(R12*1), Z3, Z4
-	VADDPS  Z0, Z4, Z4
-	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVUPS (DX)(R12*1), Z2
+	VMULPS  Z3, Z2, Z2
+	VADDPS  Z0, Z2, Z2
+	VCMPPS  $0x03, Z2, Z2, K1
 	KORW    K1, K2, K2
-	VMOVUPS Z4, (R10)(R12*1)
+	VMOVUPS Z2, (R10)(R12*1)
 	ADDQ    $0x00000040, R12
 	SUBQ    $0x00000010, R11
 	JGE     vector
 
 rest:
-	ADDQ $0x00000010, R11
-	JZ   end
-
-single:
-	VMOVSS (DX)(R12*1), X4
-	VMULSS X3, X4, X4
-	VADDSS X0, X4, X4
-	VMOVSS X4, (R10)(R12*1)
-	VCMPSS $0x03, X4, X4, X4
-	VORPS  X4, X2, X2
-	ADDQ   $0x00000004, R12
-	DECQ   R11
-	JNZ    single
+	ADDQ      $0x00000010, R11
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), R13
+	MOVQ      $0x00000040, R14
+	SUBQ      R11, R14
+	LEAQ      (R13)(R14*4), R13
+	VMOVUPS   (R13), Z2
+	VANDPS    Z2, Z3, Z3
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (DX)(R12*1), K1, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    Z0, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K1
+	KORW      K1, K2, K2
+	VPMOVD2M  Z2, K1
+	VMOVUPS   Z4, K1, (R10)(R12*1)
 
 end:
-	KMOVW     K2, R11
-	VMOVMSKPS X2, R10
-	ANDL      $0x01, R10
-	ORQ       R10, R11
-	JZ        finite
-	BTSQ      R9, R8
+	KMOVW K2, R10
+	TESTQ R10, R10
+	JZ    finite
+	BTSQ  R9, R8
 
 finite:
 	ADDQ BX, DX

@@ -192,6 +192,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKRowsInt4: skinnyQKRowsInt4AVX512,
 		PVEvenOdd:  skinnyPVEvenOddAVX512,
 		Softmax:    skinnySoftmaxAVX512,
+		Merge:      skinnyMergeAVX512,
 		Unpack:     skinnyUnpackAVX512,
 		Pairs:      skinnyPairsAVX512,
 		GroupPairs: skinnyGroupPairsAVX512,
@@ -231,9 +232,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		HalvesE4M3: skinnyHalvesE4M3AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
-		Merge: skinnyMergeAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,

@@ -65,27 +65,38 @@ func (f *Float8) Columns(words reg.VecVirtual, evens reg.Register) []KeyColumn {
 		func() reg.VecVirtual { return second(even) }, func() reg.VecVirtual { return second(odd) }}
 }
 
-// LoadVector loads a vector of numbers as float32. The bytes of 0 are 0.
-func (f *Float8) LoadVector(m operand.Mem, v reg.VecVirtual) {
-	f.VPMOVZXBD(m, v)
+// LoadVectorWhere loads a vector of numbers as float32, under a mask. The bytes of 0 are 0.
+func (f *Float8) LoadVectorWhere(m operand.Mem, where reg.OpmaskVirtual, v reg.VecVirtual) {
+	f.VPMOVZXBD_Z(m, where, v)
 	lower, upper := f.Halves(v)
 	f.VPSLLD(operand.Imm(8), upper, v)
 	f.VPORD(lower, v, v)
 	f.VPSLLD(operand.Imm(16), v, v)
 }
 
-// LineOrder is the order of the bytes of a line for LoadLine.
-func (g *Gen) LineOrder() operand.Op {
-	return g.AtHand(g.Bytes("lineFloat8", func(i int) uint8 {
-		quarter, i := i/16, i%16
-		vector, lane := i/8*2+i%2, 4*quarter+i%8/2
-		return uint8(16*vector + lane)
-	}))
+// lineColumn is the column of a byte for LoadLine.
+func lineColumn(i int) uint8 {
+	quarter, i := i/16, i%16
+	vector, lane := i/8*2+i%2, 4*quarter+i%8/2
+	return uint8(16*vector + lane)
 }
 
-// LoadLine loads a line of numbers as 4 vectors of float32.
-func (f *Float8) LoadLine(m operand.Mem, order operand.Op, v []reg.VecVirtual) {
-	f.VPERMB(m, order, v[0])
+// LineOrder is the order of the bytes of a line for LoadLine.
+func (g *Gen) LineOrder() operand.Op { return g.AtHand(g.Bytes("lineFloat8", lineColumn)) }
+
+// LineHalves has all bits of those bytes that are in the second half of a line.
+func (g *Gen) LineHalves() operand.Mem {
+	return g.Bytes("halfFloat8", func(i int) uint8 {
+		if lineColumn(i) < 32 {
+			return 0
+		}
+		return 0xff
+	})
+}
+
+// LoadLine makes 4 vectors of float32 of a line of numbers.
+func (f *Float8) LoadLine(line reg.VecVirtual, order operand.Op, v []reg.VecVirtual) {
+	f.VPERMB(line, order, v[0])
 	lower, upper := f.Halves(v[0])
 	f.VPUNPCKLBW(upper, lower, v[1])
 	f.VPUNPCKHBW(upper, lower, v[3])

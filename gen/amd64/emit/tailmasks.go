@@ -34,6 +34,15 @@ func (g *Gen) maskTable() operand.Mem {
 	})
 }
 
+// Places returns the numbers from 0 to 63, vector after vector.
+func (g *Gen) Places() operand.Mem {
+	const name = "places"
+	if m, ok := g.data[name]; ok {
+		return m
+	}
+	return g.table(name, 64, func(i int) uint32 { return uint32(i) })
+}
+
 // EachVector emits a loop over left elements of dst, a vector after the other, and what is left
 // under a mask. compute returns the results for the elements from i on. It loads what it needs
 // with load. left is used up.

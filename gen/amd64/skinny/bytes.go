@@ -49,7 +49,7 @@ type valueWidener struct {
 	element spec.Element
 	nibbles func(m operand.Mem, v reg.VecVirtual)
 	float8  *emit.Float8
-	order   operand.Op // of a line's bytes
+	order   reg.VecVirtual // of a line's bytes
 }
 
 func (g *gen) newValueWidener(e spec.Element) *valueWidener {
@@ -59,19 +59,40 @@ func (g *gen) newValueWidener(e spec.Element) *valueWidener {
 		w.nibbles = g.LoadNibbles()
 	case e.IsFloat8():
 		w.float8 = g.newFloat8(g.Memory(g.Param("p").Cap()))
-		w.order = g.LineOrder()
+		w.order = g.LineOrder().(reg.VecVirtual)
 	}
 	return w
 }
 
 // load loads a vector.
 func (w *valueWidener) load(m operand.Mem, v reg.VecVirtual) {
-	switch {
-	case w.nibbles != nil:
+	if w.nibbles != nil {
 		w.nibbles(m, v)
-	case w.float8 != nil:
-		w.float8.LoadVector(m, v)
-	default:
+	} else {
 		w.g.LoadWide(w.element, m, v)
 	}
+}
+
+// loadWhere loads a vector with AVX-512, but for int4, under a mask. It clears the other lanes.
+func (w *valueWidener) loadWhere(m operand.Mem, where reg.OpmaskVirtual, v reg.VecVirtual) {
+	if w.float8 != nil {
+		w.float8.LoadVectorWhere(m, where, v)
+	} else {
+		w.g.LoadWideWhere(w.element, m, where, v)
+	}
+}
+
+// orderOf is the order of the bytes of some columns of a line, more than half of it. The second
+// half ends with the last column.
+func (w *valueWidener) orderOf(columns reg.GPVirtual) reg.VecVirtual {
+	const each = 0x01010101
+	shift, x, order := w.g.GP64(), w.g.XMM(), w.g.Vec()
+	w.g.MOVQ(operand.U32(spec.LineBytes), shift)
+	w.g.SUBQ(columns, shift)
+	w.g.IMUL3Q(operand.I32(each), shift, shift)
+	w.g.VMOVD(shift.As32(), x)
+	w.g.VPBROADCASTD(x, order)
+	w.g.VPANDD(w.g.LineHalves(), order, order)
+	w.g.VPADDB(w.order, order, order)
+	return order
 }

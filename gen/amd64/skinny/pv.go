@@ -24,7 +24,9 @@ import (
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
 // for 4 FMAs instead of once for each, and even one query has 4 chains. From L1, Emerald Rapids
-// takes 40% less time with 1 query, 30% less with 4.
+// takes 40% less time with 1 query, 30% less with 4. They take the last columns of a row, too, if
+// these have a part of each line. What widens takes a mask at no cost. So lines of narrow types
+// take fewer columns as well. Loads of float32 would take one more instruction.
 //
 // General registers in the inner loop: v and p with their strides, the prefetch (3), steps left,
 // perhaps the scale. Around it: v and p of the pass, the column, the columns left and lane. That is
@@ -100,11 +102,12 @@ type pvEmitter struct {
 	count   operand.Mem // queries of the group, if there are several
 	begun   operand.Mem // whether to start from o
 	wide    *valueWidener
-	mask    reg.VecVirtual    // of the columns that are less than a line
-	where   reg.OpmaskVirtual // the same for loads of narrow types with AVX-512
-	left    operand.Mem       // keys, from the pass on
-	keys    operand.Mem       // in the pass
-	ldo, to operand.Mem       // of o: bytes from row to row, the group's first row
+	order   operand.Op          // of a line's bytes, see orderOf
+	mask    reg.VecVirtual      // of the columns that are less than a line
+	where   []reg.OpmaskVirtual // the masks of a block's vectors
+	left    operand.Mem         // keys, from the pass on
+	keys    operand.Mem         // in the pass
+	ldo, to operand.Mem         // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -215,11 +218,22 @@ type columnBlock struct {
 	lines   int         // in a row, 0 for less than a line
 	vectors int         // of the columns
 	masked  int         // which vector has columns under a mask, -1: none
+	parts   bool        // it takes fewer columns, too: vectors that may lack some are under masks
+	least   int         // columns
+}
+
+// isMasked tells whether a vector of a block with parts is under a mask.
+func (s columnBlock) isMasked(vector int) bool {
+	return s.parts && (vector+1)*spec.SkinnyKeys > s.least
 }
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes(), -1}
+	s := columnBlock{"line", spec.SkinnyKeys, f.lineGroups(), 1, spec.LineBytes / f.g.VecBytes(), -1, false, spec.SkinnyKeys}
+	if f.widensUnderMasks() {
+		s.parts, s.least = true, 1
+	}
+	return s
 }
 
 // lineGroups has a loop for each number of queries up to 4: on Zen 4 one for all takes up to half
@@ -247,7 +261,19 @@ func (f *pvEmitter) quad() columnBlock {
 	if f.element.IsFloat8() {
 		queries = fewRows
 	}
-	return columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{queries}, quadLines, quadLines, -1}
+	s := columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{queries}, quadLines, quadLines, -1, true, (quadLines-1)*spec.SkinnyKeys + 1}
+	switch {
+	case f.element == spec.Int4:
+		s.parts, s.least = false, s.columns
+	case f.element.IsFloat8(): // lines take fewer instructions than their parts
+		s.least -= spec.SkinnyKeys
+	}
+	return s
+}
+
+// widensUnderMasks tells whether loads that widen take masks.
+func (f *pvEmitter) widensUnderMasks() bool {
+	return f.g.EVEX() && f.element != spec.Float32 && f.element != spec.Int4
 }
 
 func groupLabel(most int) string { return fmt.Sprintf("group%d", most) }
@@ -263,8 +289,11 @@ func upTo(n int) (list []int) {
 // rests are the blocks of less than a line, of which one takes all columns that are left. Vectors
 // one after the other would take twice as long: 4 chains leave FMA units idle.
 func (f *pvEmitter) rests() (list []columnBlock) {
+	if f.widensUnderMasks() {
+		return nil
+	}
 	for n := spec.LineBytes / f.g.VecBytes(); n > 0; n-- {
-		s := columnBlock{fmt.Sprintf("rest%d", n), n * f.g.Lanes(), []emit.Span{fewRows}, 0, n, n - 1}
+		s := columnBlock{fmt.Sprintf("rest%d", n), n * f.g.Lanes(), []emit.Span{fewRows}, 0, n, n - 1, f.element == spec.Float32 && f.g.EVEX(), 1}
 		if f.reachesBack() {
 			s.masked = 0
 		}
@@ -279,7 +308,7 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 		for i := range v {
 			before(i)
 		}
-		f.wide.float8.LoadLine(row, f.wide.order, v)
+		f.loadLine(row, v)
 		return
 	}
 	for i := range v {
@@ -287,27 +316,42 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 		switch m := row.Offset(f.element.Bytes(i * f.g.Lanes())); {
 		case f.element == spec.Float32:
 			f.loadSum(s, row, i, v[i])
-		case i == s.masked && !f.reachesBack():
-			f.g.LoadWideWhere(f.element, m, f.where, v[i])
+		case s.isMasked(i):
+			f.wide.loadWhere(m, f.where[i], v[i])
 		default:
 			f.wide.load(m, v[i])
 		}
 	}
 }
 
+// loadLine loads the columns of a line of fp8: the first half of a line, and another one that ends
+// with them.
+func (f *pvEmitter) loadLine(row operand.Mem, v []reg.VecVirtual) {
+	emit.LoadFirst(f.g.Context, row, v[0], v[0].AsY())
+	f.g.ADDQ(f.columns, row.Index)
+	f.g.VINSERTI64X4(operand.Imm(1), row.Offset(-spec.LineBytes/2), v[0], v[0])
+	f.wide.float8.LoadLine(v[0], f.order, v)
+}
+
 // loadSum and store move vector x of a row of sums.
 func (f *pvEmitter) loadSum(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	if m := row.Offset(x * f.g.VecBytes()); x == s.masked {
+	switch m := row.Offset(x * f.g.VecBytes()); {
+	case s.isMasked(x):
+		f.g.VMOVUPS_Z(m, f.where[x], v)
+	case x == s.masked:
 		f.g.LoadWhere(f.g.Context, m, f.mask, v)
-	} else {
+	default:
 		f.g.VMOVUPS(m, v)
 	}
 }
 
 func (f *pvEmitter) store(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	if m := row.Offset(x * f.g.VecBytes()); x == s.masked {
+	switch m := row.Offset(x * f.g.VecBytes()); {
+	case s.isMasked(x):
+		f.g.VMOVUPS(v, f.where[x], m)
+	case x == s.masked:
 		f.g.StoreWhere(f.g.Context, v, f.mask, m)
-	} else {
+	default:
 		f.g.VMOVUPS(v, m)
 	}
 }
@@ -316,7 +360,12 @@ func (f *pvEmitter) store(s columnBlock, row operand.Mem, x int, v reg.VecVirtua
 // loop over groups of queries.
 func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name)
-	if s.lines == 0 {
+	switch {
+	case s.parts:
+		f.g.CMPQ(f.columns, operand.Imm(uint64(s.least)))
+		f.g.JL(operand.LabelRef(s.name + "end"))
+		f.masks(s)
+	case s.lines == 0:
 		others := s.columns - f.g.Lanes()
 		f.g.CMPQ(f.columns, operand.Imm(uint64(others)))
 		f.g.JLE(operand.LabelRef(s.name + "end"))
@@ -325,14 +374,10 @@ func (f *pvEmitter) block(s columnBlock) {
 			f.reachBack(s)
 		} else {
 			f.g.VMOVUPS(emit.At(f.g.Masks(f.columns), 4*others), f.mask)
-			if f.element != spec.Float32 {
-				f.where = f.g.K()
-				f.g.VPMOVD2M(f.mask, f.where)
-			}
 		}
-	}
-	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
-	if s.lines > 0 {
+		f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
+	default:
+		f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
 		f.g.JL(operand.LabelRef(s.name + "end"))
 	}
 	if s.lines > 1 {
@@ -360,24 +405,70 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.g.JL(operand.LabelRef(s.name + "group"))
 	}
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
+	if s.parts {
+		f.countColumns()
+	}
 	if s.lines > 0 {
 		f.nextScales(s)
 	}
 	f.g.JMP(operand.LabelRef(s.name))
 	f.g.Label(s.name + "end")
-	if s.lines > 0 {
+	switch {
+	case s.parts && s.lines > 1:
+		f.countColumns()
+	case s.lines > 0 && !s.parts:
 		f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 	}
 }
 
-// reachesBack tells whether the columns that are left end a block that begins before them: loads
-// that widen take a mask only with AVX-512, and not for every type.
-func (f *pvEmitter) reachesBack() bool {
-	return f.element != spec.Float32 && !(f.shortRows() && f.g.EVEX())
+// masks makes the masks of a block, and has columns count those of the block alone.
+func (f *pvEmitter) masks(s columnBlock) {
+	const above = 6
+	f.where = make([]reg.OpmaskVirtual, s.vectors)
+	each := func(do func(i int)) {
+		for i := range f.where {
+			if s.isMasked(i) {
+				do(i)
+			}
+		}
+	}
+	each(func(i int) { f.where[i] = f.g.K() })
+	if s.lines > 0 {
+		f.g.CMPQ(f.columns, operand.Imm(uint64(s.columns)))
+		f.g.JL(operand.LabelRef(s.name + "part"))
+		f.g.MOVQ(operand.U32(s.columns), f.columns)
+		each(func(i int) {
+			f.g.KXORW(f.where[i], f.where[i], f.where[i])
+			f.g.KNOTW(f.where[i], f.where[i])
+		})
+		f.g.JMP(operand.LabelRef(s.name + "masked"))
+		f.g.Label(s.name + "part")
+	}
+	count := f.g.Vec()
+	f.g.VPBROADCASTD(f.columns.As32(), count)
+	each(func(i int) {
+		f.g.VPCMPUD(operand.Imm(above), f.g.Places().Offset(i*f.g.VecBytes()), count, f.where[i])
+	})
+	if s.lines > 0 {
+		f.g.Label(s.name + "masked")
+	}
+	if f.element.IsFloat8() && s.lines == quadLines {
+		f.order = f.wide.orderOf(f.columns)
+	}
 }
 
+// countColumns counts the columns that are left.
+func (f *pvEmitter) countColumns() {
+	f.g.MOVQ(f.g.Num("dv"), f.columns)
+	f.g.SUBQ(f.column, f.columns)
+}
+
+// reachesBack tells whether the columns that are left end a block that begins before them: loads
+// that widen take a mask only with AVX-512, and not for every type.
+func (f *pvEmitter) reachesBack() bool { return f.element != spec.Float32 }
+
 // shortRows tells whether rows may have less columns than a line.
-func (f *pvEmitter) shortRows() bool { return f.element != spec.Int4 && !f.element.IsFloat8() }
+func (f *pvEmitter) shortRows() bool { return f.element != spec.Int4 }
 
 // reachBack goes back so far that the columns that are left end a block, and masks those before
 // them. Before less than two vectors there may be too few: a row of so many begins with a block of
@@ -425,8 +516,13 @@ func (f *pvEmitter) fits(s columnBlock) {
 	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most())))
 	f.g.JG(operand.LabelRef(s.name + "end"))
 	if f.element.IsScaled() {
-		f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
-		f.g.JL(operand.LabelRef(s.name + "end"))
+		if s.parts {
+			f.g.CMPQ(f.columns, f.ofScale)
+			f.g.JG(operand.LabelRef(s.name + "end"))
+		} else {
+			f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
+			f.g.JL(operand.LabelRef(s.name + "end"))
+		}
 	}
 }
 

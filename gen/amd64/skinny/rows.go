@@ -20,19 +20,11 @@ func (g *gen) SkinnyMerge() {
 	loop.AnyTimes(g, n, "row", "done", false, func() {
 		g.VBROADCASTSS(emit.At(alpha, 0), a)
 		g.VBROADCASTSS(emit.At(beta, 0), b)
-		g.eachColumn("dv", func(x reg.GPVirtual) {
-			c := g.Vec()
-			g.VMULPS(emit.Indexed(o, x, 1), a, c)
-			g.VFMADD231PS(emit.Indexed(part, x, 1), b, c)
-			g.VMOVUPS(c, emit.Indexed(o, x, 1))
-		}, func(x reg.GPVirtual) {
-			// qemu reads 16 bytes if a scalar instruction has one number in memory.
-			c, y := g.XMM(), g.XMM()
-			g.VMOVSS(emit.Indexed(o, x, 1), c)
-			g.VMULSS(a.AsX(), c, c)
-			g.VMOVSS(emit.Indexed(part, x, 1), y)
-			g.VFMADD231SS(y, b.AsX(), c)
-			g.VMOVSS(c, emit.Indexed(o, x, 1))
+		g.eachColumn("dv", func(x reg.GPVirtual, where reg.VecVirtual) {
+			c, y := g.columns(emit.Indexed(o, x, 1), where), g.columns(emit.Indexed(part, x, 1), where)
+			g.VMULPS(a, c, c)
+			g.VFMADD231PS(y, b, c)
+			g.storeColumns(c, emit.Indexed(o, x, 1), where)
 		})
 		g.ADDQ(ldo, o)
 		g.ADDQ(ldp, part)
@@ -60,27 +52,18 @@ func (g *gen) SkinnyUnpack() {
 		to, set, bits := g.GP64(), g.NewSet(g.Context), g.GP64()
 		g.MOVQ(emit.Indexed(off, row, 8), to)
 		g.LEAQ(emit.Indexed(dst, to, 4), to)
-		nan := g.XMM()
-		g.VXORPS(nan, nan, nan)
-		g.eachColumn("dv", func(x reg.GPVirtual) {
-			c := g.Vec()
-			g.VMULPS(emit.Indexed(o, x, 1), inv, c)
+		g.eachColumn("dv", func(x reg.GPVirtual, where reg.VecVirtual) {
+			if where != nil { // no NaN where there is no column
+				g.VANDPS(where, inv, inv)
+			}
+			c := g.columns(emit.Indexed(o, x, 1), where)
+			g.VMULPS(inv, c, c)
 			g.VADDPS(zero, c, c)
 			g.OrNaN(g.Context, set, c, c)
-			g.VMOVUPS(c, emit.Indexed(to, x, 1))
-		}, func(x reg.GPVirtual) {
-			c, m := g.XMM(), g.XMM()
-			g.VMOVSS(emit.Indexed(o, x, 1), c)
-			g.VMULSS(inv.AsX(), c, c)
-			g.VADDSS(zero.AsX(), c, c)
-			g.VMOVSS(c, emit.Indexed(to, x, 1))
-			g.VCMPSS(operand.Imm(emit.Unordered), c, c, m)
-			g.VORPS(m, nan, nan)
+			g.storeColumns(c, emit.Indexed(to, x, 1), where)
 		})
 		g.SetBits(g.Context, set, bits)
-		g.VMOVMSKPS(nan, to.As32())
-		g.ANDL(operand.Imm(1), to.As32())
-		g.ORQ(to, bits)
+		g.TESTQ(bits, bits)
 		g.JZ(operand.LabelRef("finite"))
 		g.BTSQ(row, nans)
 		g.Label("finite")
@@ -92,25 +75,41 @@ func (g *gen) SkinnyUnpack() {
 	g.Return()
 }
 
-// eachColumn emits a loop over the columns of a row, first in whole vectors, then one by
-// one. x is the column's distance in bytes.
-func (g *gen) eachColumn(count string, vector, single func(x reg.GPVirtual)) {
-	left, x := g.Num(count), g.GP64()
+// eachColumn emits a loop over the columns of a row. The last vector may be under a mask, else
+// where is nil. x is the columns' distance in bytes.
+func (g *gen) eachColumn(count string, vector func(x reg.GPVirtual, where reg.VecVirtual)) {
+	left, x, where := g.Num(count), g.GP64(), g.Vec()
 	g.XORQ(x, x)
 	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.JL(operand.LabelRef("rest"))
 	g.Label("vector")
-	vector(x)
+	vector(x, nil)
 	g.Advance(g.VecBytes(), x)
 	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.JGE(operand.LabelRef("vector"))
 	g.Label("rest")
 	g.ADDQ(operand.U32(g.Lanes()), left)
 	g.JZ(operand.LabelRef("end"))
-	g.Label("single")
-	single(x)
-	g.Advance(4, x)
-	g.DECQ(left)
-	g.JNZ(operand.LabelRef("single"))
+	g.VMOVUPS(emit.At(g.Masks(left), 0), where)
+	vector(x, where)
 	g.Label("end")
+}
+
+// columns loads columns of a row, and storeColumns stores them.
+func (g *gen) columns(m operand.Mem, where reg.VecVirtual) reg.VecVirtual {
+	v := g.Vec()
+	if where == nil {
+		g.VMOVUPS(m, v)
+	} else {
+		g.LoadWhere(g.Context, m, where, v)
+	}
+	return v
+}
+
+func (g *gen) storeColumns(v reg.VecVirtual, m operand.Mem, where reg.VecVirtual) {
+	if where == nil {
+		g.VMOVUPS(v, m)
+	} else {
+		g.StoreWhere(g.Context, v, where, m)
+	}
 }

@@ -71,8 +71,8 @@ type platform struct {
 // comparison. So a goroutine that is preempted between a comparison and its branch goes the wrong
 // way.
 var platforms = []platform{
-	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, native: "avx512_vnni avx512vl avx512dq fma f16c", nativeList: nativeBochsTests, skip: "TestGuard/kernel=Skinny.PV(Rows)?(F16|BF16|Int8)$", vars: "GOAMD64=v3", took: 520, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
-	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", vars: "GOAMD64=v1", native: "avx2 fma f16c", skip: "TestGuard/kernel=(Skinny.(HeadValues|PV)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Scale|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
+	{arch: "amd64", cpu: "corei7_icelake_u", bochs: true, list: bochsTests, native: "avx512_vnni avx512vl avx512dq fma f16c", nativeList: nativeBochsTests, skip: "TestGuard/kernel=Skinny.PV(Rows)?(F16|BF16|F8E4M3|F8E5M2|Int8)$", vars: "GOAMD64=v3", took: 520, bits: 64, tiers: "avx512 avx2 generic", feature: "AVX512VNNI", fused: true},
+	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", vars: "GOAMD64=v1", native: "avx2 fma f16c", skip: "TestGuard/kernel=(Skinny.(HeadValues|Merge|PV|Unpack)|Convert.(RoundBF16|WidenPairs|NarrowPairs)|Norms|Elementwise.(Ad|Exp2|Mul|Rotate|Scale|Tanh)|Activations|Rows)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", vars: "GOAMD64=v1", brief: true, took: 45, bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", took: 190, bits: 64, tiers: "neon generic", fused: true},
 	{arch: "arm64", cpu: "max", qemu: "aarch64", list: dotTests, took: 60, bits: 64, tiers: "neon generic", feature: "ASIMDDP", fused: true},
