@@ -409,10 +409,19 @@ func (t *int8Gemmer) whole() bool { return t.vectors*t.g.Lanes() == spec.PanelLa
 
 // keepsC is how many rows of C the tiles of whole panels keep in registers.
 func (t *int8Gemmer) keepsC(dot int8Dot) int {
-	if _, ok := dot.(*vnniHalves); ok && t.format.Bits() > 4 {
-		return 2
+	switch dot.(type) {
+	case *vnniHalves:
+		if t.format.Bits() > 4 {
+			return 2
+		}
+	case *vnniWhole:
+		if t.format.Bits() > 4 {
+			return 3
+		}
+	case *vnniGrouped:
+		return 0
 	}
-	if _, ok := dot.(*vnniGrouped); ok || !t.g.EVEX() {
+	if !t.g.EVEX() {
 		return 0
 	}
 	return 4
