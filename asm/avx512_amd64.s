@@ -8516,7 +8516,7 @@ GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $0-113
+TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $8-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13428,7 +13428,7 @@ GLOBL numbers16E2M1AVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $0-113
+TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $8-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -16342,7 +16342,7 @@ done:
 
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima4AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Minima4AVX512(SB), $11144-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -17736,96 +17736,64 @@ manyexpand:
 	VMOVUPS      Z0, 2624(CX)
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	LEAQ         192(AX), DI
-	VPANDD       (DI), Z0, Z1
-	VMOVDQU32    Z1, (CX)
-	VPANDD       192(DI), Z0, Z1
-	VMOVDQU32    Z1, 192(CX)
-	VPANDD       384(DI), Z0, Z1
-	VMOVDQU32    Z1, 384(CX)
-	VPANDD       576(DI), Z0, Z1
-	VMOVDQU32    Z1, 576(CX)
-	VPSRLD       $0x04, (DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 768(CX)
-	VPSRLD       $0x04, 192(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 960(CX)
-	VPSRLD       $0x04, 384(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1152(CX)
-	VPSRLD       $0x04, 576(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1344(CX)
-	VPANDD       64(DI), Z0, Z1
-	VMOVDQU32    Z1, 64(CX)
-	VPANDD       256(DI), Z0, Z1
-	VMOVDQU32    Z1, 256(CX)
-	VPANDD       448(DI), Z0, Z1
-	VMOVDQU32    Z1, 448(CX)
-	VPANDD       640(DI), Z0, Z1
-	VMOVDQU32    Z1, 640(CX)
-	VPSRLD       $0x04, 64(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 832(CX)
-	VPSRLD       $0x04, 256(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1024(CX)
-	VPSRLD       $0x04, 448(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1216(CX)
-	VPSRLD       $0x04, 640(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1408(CX)
-	VPANDD       128(DI), Z0, Z1
-	VMOVDQU32    Z1, 128(CX)
-	VPANDD       320(DI), Z0, Z1
-	VMOVDQU32    Z1, 320(CX)
-	VPANDD       512(DI), Z0, Z1
-	VMOVDQU32    Z1, 512(CX)
-	VPANDD       704(DI), Z0, Z1
-	VMOVDQU32    Z1, 704(CX)
-	VPSRLD       $0x04, 128(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 896(CX)
-	VPSRLD       $0x04, 320(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1088(CX)
-	VPSRLD       $0x04, 512(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1280(CX)
-	VPSRLD       $0x04, 704(DI), Z1
-	VPANDD       Z0, Z1, Z1
-	VMOVDQU32    Z1, 1472(CX)
-	PREFETCHT0   (SI)
-	PREFETCHT0   64(SI)
-	PREFETCHT0   128(SI)
-	PREFETCHT0   192(SI)
-	PREFETCHT0   256(SI)
-	PREFETCHT0   320(SI)
-	PREFETCHT0   384(SI)
-	PREFETCHT0   448(SI)
-	PREFETCHT0   512(SI)
-	PREFETCHT0   576(SI)
-	PREFETCHT0   640(SI)
-	PREFETCHT0   704(SI)
-	PREFETCHT0   768(SI)
-	PREFETCHT0   832(SI)
-	PREFETCHT0   896(SI)
-	PREFETCHT0   960(SI)
-	PREFETCHT0   1024(SI)
-	PREFETCHT0   1088(SI)
-	ADDQ         b_len+72(FP), AX
-	ADDQ         $+2688, CX
-	SUBQ         $+32, k+104(FP)
-	DECQ         DX
-	JNZ          manyexpand
-	MOVQ         AX, b_base+64(FP)
-	MOVQ         x_base+32(FP), AX
-	MOVQ         AX, 24(SP)
-	MOVQ         56(SP), AX
-	MOVQ         AX, 32(SP)
-	MOVQ         m+96(FP), AX
-	MOVQ         AX, 8(SP)
+	MOVQ         CX, R8
+	MOVQ         $0x00000003, R9
+
+manyvector:
+	VPANDD     (DI), Z0, Z1
+	VMOVDQU32  Z1, (R8)
+	VPANDD     192(DI), Z0, Z1
+	VMOVDQU32  Z1, 192(R8)
+	VPANDD     384(DI), Z0, Z1
+	VMOVDQU32  Z1, 384(R8)
+	VPANDD     576(DI), Z0, Z1
+	VMOVDQU32  Z1, 576(R8)
+	VPSRLD     $0x04, (DI), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 768(R8)
+	VPSRLD     $0x04, 192(DI), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 960(R8)
+	VPSRLD     $0x04, 384(DI), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 1152(R8)
+	VPSRLD     $0x04, 576(DI), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 1344(R8)
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	DECQ       R9
+	JNZ        manyvector
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	PREFETCHT0 256(SI)
+	PREFETCHT0 320(SI)
+	PREFETCHT0 384(SI)
+	PREFETCHT0 448(SI)
+	PREFETCHT0 512(SI)
+	PREFETCHT0 576(SI)
+	PREFETCHT0 640(SI)
+	PREFETCHT0 704(SI)
+	PREFETCHT0 768(SI)
+	PREFETCHT0 832(SI)
+	PREFETCHT0 896(SI)
+	PREFETCHT0 960(SI)
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	ADDQ       b_len+72(FP), AX
+	ADDQ       $+2688, CX
+	SUBQ       $+32, k+104(FP)
+	DECQ       DX
+	JNZ        manyexpand
+	MOVQ       AX, b_base+64(FP)
+	MOVQ       x_base+32(FP), AX
+	MOVQ       AX, 24(SP)
+	MOVQ       56(SP), AX
+	MOVQ       AX, 32(SP)
+	MOVQ       m+96(FP), AX
+	MOVQ       AX, 8(SP)
 
 manyrows:
 	MOVQ    40(SP), AX
@@ -18519,10 +18487,17 @@ halvesaskingrows1done:
 	RET
 
 halvesaskingnone:
-	// Tiles of 4 × 3 vectors.
+	// Tiles of 3 to 4 × 3 vectors.
 halvesrows4:
-	CMPQ    m+96(FP), $+4
+	CMPQ    m+96(FP), $+3
 	JL      halvesrows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 11136(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
@@ -18532,6 +18507,10 @@ halvesrows4:
 	MOVQ    AX, R8
 	LEAQ    (R8)(CX*2), R9
 	ADDQ    CX, R9
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	CMPQ    11136(SP), $-126
 	VMOVUPS (R8), Z0
 	VMOVUPS 64(R8), Z1
 	VMOVUPS 128(R8), Z2
@@ -18541,10 +18520,12 @@ halvesrows4:
 	VMOVUPS (R8)(CX*2), Z6
 	VMOVUPS 64(R8)(CX*2), Z7
 	VMOVUPS 128(R8)(CX*2), Z8
+	JEQ     halvesrows4next0
 	VMOVUPS (R9), Z9
 	VMOVUPS 64(R9), Z10
 	VMOVUPS 128(R9), Z11
 
+halvesrows4next0:
 halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
 	ADDQ       BX, DI
@@ -18583,6 +18564,7 @@ halvesrows4word:
 	VPANDD       (R8), Z24, Z25
 	VPANDD       64(R8), Z24, Z26
 	VPANDD       128(R8), Z24, Z27
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD (R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18604,6 +18586,7 @@ halvesrows4word:
 	VPADDW       Z29, Z19, Z19
 	VPMADDUBSW   Z28, Z27, Z28
 	VPADDW       Z28, Z20, Z20
+	JEQ          halvesrows4next1
 	VPBROADCASTD (R10), Z28
 	VPMADDUBSW   Z28, Z25, Z25
 	VPADDW       Z25, Z21, Z21
@@ -18611,6 +18594,8 @@ halvesrows4word:
 	VPADDW       Z25, Z22, Z22
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
+
+halvesrows4next1:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	ADDQ         $0x00000040, x_cap+48(FP)
@@ -18620,6 +18605,7 @@ halvesrows4word:
 	VPANDD       Z24, Z26, Z26
 	VPSRLD       $0x04, 128(R8), Z27
 	VPANDD       Z24, Z27, Z27
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD 16(R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18641,6 +18627,7 @@ halvesrows4word:
 	VPADDW       Z29, Z19, Z19
 	VPMADDUBSW   Z28, Z27, Z28
 	VPADDW       Z28, Z20, Z20
+	JEQ          halvesrows4next2
 	VPBROADCASTD 16(R10), Z28
 	VPMADDUBSW   Z28, Z25, Z25
 	VPADDW       Z25, Z21, Z21
@@ -18648,38 +18635,52 @@ halvesrows4word:
 	VPADDW       Z25, Z22, Z22
 	VPMADDUBSW   Z28, Z27, Z25
 	VPADDW       Z25, Z23, Z23
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	ADDQ         $+192, R8
-	ADDQ         $0x00000004, R9
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          halvesrows4word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
-	ADDQ         $0x000001c0, x_cap+48(FP)
-	VPMOVSXBW    (DI), Z24
-	VPMOVSXBW    32(DI), Z25
-	VPMOVSXBW    64(DI), Z26
-	VPMADDWD     Z24, Z12, Z12
-	VPMADDWD     Z24, Z15, Z15
-	VPMADDWD     Z24, Z18, Z18
-	VPMADDWD     Z24, Z21, Z21
-	VPMADDWD     Z25, Z13, Z13
-	VPMADDWD     Z25, Z16, Z16
-	VPMADDWD     Z25, Z19, Z19
-	VPMADDWD     Z25, Z22, Z22
-	VPMADDWD     Z26, Z14, Z14
-	VPMADDWD     Z26, Z17, Z17
-	VPMADDWD     Z26, Z20, Z20
-	VPMADDWD     Z26, Z23, Z23
+
+halvesrows4next2:
+	MOVQ       x_cap+48(FP), R12
+	PREFETCHT0 (R12)
+	ADDQ       $0x00000040, x_cap+48(FP)
+	ADDQ       $+192, R8
+	ADDQ       $0x00000004, R9
+	ADDQ       $0x00000004, R10
+	DECQ       R11
+	JNZ        halvesrows4word
+	MOVQ       x_cap+48(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	ADDQ       $0x000001c0, x_cap+48(FP)
+	VPMOVSXBW  (DI), Z24
+	VPMOVSXBW  32(DI), Z25
+	VPMOVSXBW  64(DI), Z26
+	CMPQ       11136(SP), $-126
+	VPMADDWD   Z24, Z12, Z12
+	VPMADDWD   Z24, Z15, Z15
+	VPMADDWD   Z24, Z18, Z18
+	JEQ        halvesrows4next3
+	VPMADDWD   Z24, Z21, Z21
+
+halvesrows4next3:
+	CMPQ     11136(SP), $-126
+	VPMADDWD Z25, Z13, Z13
+	VPMADDWD Z25, Z16, Z16
+	VPMADDWD Z25, Z19, Z19
+	JEQ      halvesrows4next4
+	VPMADDWD Z25, Z22, Z22
+
+halvesrows4next4:
+	CMPQ     11136(SP), $-126
+	VPMADDWD Z26, Z14, Z14
+	VPMADDWD Z26, Z17, Z17
+	VPMADDWD Z26, Z20, Z20
+	JEQ      halvesrows4next5
+	VPMADDWD Z26, Z23, Z23
+
+halvesrows4next5:
 	MOVQ         SI, R8
 	LEAQ         (R8)(DX*2), R9
 	ADDQ         DX, R9
@@ -18687,6 +18688,7 @@ halvesrows4word:
 	VCVTPH2PS    (R10), Z24
 	VCVTPH2PS    32(R10), Z25
 	VCVTPH2PS    64(R10), Z26
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z27
 	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z12, Z12
@@ -18717,6 +18719,7 @@ halvesrows4word:
 	VMULPS       Z12, Z26, Z12
 	VCVTDQ2PS    Z20, Z20
 	VFMADD231PS  Z20, Z12, Z8
+	JEQ          halvesrows4next6
 	VBROADCASTSS 32(R9), Z12
 	VMULPS       Z12, Z24, Z13
 	VCVTDQ2PS    Z21, Z21
@@ -18727,6 +18730,8 @@ halvesrows4word:
 	VMULPS       Z12, Z26, Z12
 	VCVTDQ2PS    Z23, Z23
 	VFMADD231PS  Z23, Z12, Z11
+
+halvesrows4next6:
 	MOVQ         c_base+0(FP), R10
 	VCVTPH2PS    96(R10), Z15
 	VCVTPH2PS    128(R10), Z16
@@ -18734,6 +18739,7 @@ halvesrows4word:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -18776,6 +18782,7 @@ halvesrows4word:
 	VCVTDQ2PS    Z19, Z19
 	VMULPS       Z18, Z17, Z18
 	VFMADD231PS  Z19, Z18, Z8
+	JEQ          halvesrows4next7
 	VBROADCASTSS 32(R9), Z18
 	VPBROADCASTD 44(R9), Z19
 	VPMADDWD     Z19, Z12, Z12
@@ -18790,15 +18797,18 @@ halvesrows4word:
 	VCVTDQ2PS    Z12, Z12
 	VMULPS       Z18, Z17, Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows4block
+
+halvesrows4next7:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  halvesrows4block
 
 	// Go on to the next rows.
 	MOVQ    AX, SI
 	LEAQ    (SI)(CX*2), DI
 	ADDQ    CX, DI
+	CMPQ    11136(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -18808,261 +18818,22 @@ halvesrows4word:
 	VMOVUPS Z6, (SI)(CX*2)
 	VMOVUPS Z7, 64(SI)(CX*2)
 	VMOVUPS Z8, 128(SI)(CX*2)
+	JEQ     halvesrows4next8
 	VMOVUPS Z9, (DI)
 	VMOVUPS Z10, 64(DI)
 	VMOVUPS Z11, 128(DI)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+4, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+4, m+96(FP)
-	JMP     halvesrows4
+
+halvesrows4next8:
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    halvesrows4
 
 halvesrows4done:
-	// Tiles of 3 × 3 vectors.
-halvesrows3:
-	CMPQ    m+96(FP), $+3
-	JL      halvesrows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-	VMOVUPS (R8)(CX*2), Z6
-	VMOVUPS 64(R8)(CX*2), Z7
-	VMOVUPS 128(R8)(CX*2), Z8
-
-halvesrows3block:
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-	MOVQ       DI, R8
-	ADDQ       BX, R8
-	ADDQ       BX, R8
-	MOVQ       SI, R9
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VMOVDQU32  const0f0f0f0fAVX512<>+0(SB), Z18
-	MOVQ       $0x00000004, R10
-	PCALIGN    $0x40
-
-halvesrows3word:
-	VPANDD       (R8), Z18, Z19
-	VPANDD       64(R8), Z18, Z20
-	VPANDD       128(R8), Z18, Z21
-	VPBROADCASTD (R9), Z22
-	VPMADDUBSW   Z22, Z19, Z23
-	VPADDW       Z23, Z9, Z9
-	VPMADDUBSW   Z22, Z20, Z23
-	VPADDW       Z23, Z10, Z10
-	VPMADDUBSW   Z22, Z21, Z22
-	VPADDW       Z22, Z11, Z11
-	VPBROADCASTD (R9)(DX*1), Z22
-	VPMADDUBSW   Z22, Z19, Z23
-	VPADDW       Z23, Z12, Z12
-	VPMADDUBSW   Z22, Z20, Z23
-	VPADDW       Z23, Z13, Z13
-	VPMADDUBSW   Z22, Z21, Z22
-	VPADDW       Z22, Z14, Z14
-	VPBROADCASTD (R9)(DX*2), Z22
-	VPMADDUBSW   Z22, Z19, Z19
-	VPADDW       Z19, Z15, Z15
-	VPMADDUBSW   Z22, Z20, Z19
-	VPADDW       Z19, Z16, Z16
-	VPMADDUBSW   Z22, Z21, Z19
-	VPADDW       Z19, Z17, Z17
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z19
-	VPANDD       Z18, Z19, Z19
-	VPSRLD       $0x04, 64(R8), Z20
-	VPANDD       Z18, Z20, Z20
-	VPSRLD       $0x04, 128(R8), Z21
-	VPANDD       Z18, Z21, Z21
-	VPBROADCASTD 16(R9), Z22
-	VPMADDUBSW   Z22, Z19, Z23
-	VPADDW       Z23, Z9, Z9
-	VPMADDUBSW   Z22, Z20, Z23
-	VPADDW       Z23, Z10, Z10
-	VPMADDUBSW   Z22, Z21, Z22
-	VPADDW       Z22, Z11, Z11
-	VPBROADCASTD 16(R9)(DX*1), Z22
-	VPMADDUBSW   Z22, Z19, Z23
-	VPADDW       Z23, Z12, Z12
-	VPMADDUBSW   Z22, Z20, Z23
-	VPADDW       Z23, Z13, Z13
-	VPMADDUBSW   Z22, Z21, Z22
-	VPADDW       Z22, Z14, Z14
-	VPBROADCASTD 16(R9)(DX*2), Z22
-	VPMADDUBSW   Z22, Z19, Z19
-	VPADDW       Z19, Z15, Z15
-	VPMADDUBSW   Z22, Z20, Z19
-	VPADDW       Z19, Z16, Z16
-	VPMADDUBSW   Z22, Z21, Z19
-	VPADDW       Z19, Z17, Z17
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	ADDQ         $+192, R8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
-	JNZ          halvesrows3word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	PREFETCHT0   256(R8)
-	PREFETCHT0   320(R8)
-	PREFETCHT0   384(R8)
-	ADDQ         $0x000001c0, x_cap+48(FP)
-	VPMOVSXBW    (DI), Z18
-	VPMOVSXBW    32(DI), Z19
-	VPMOVSXBW    64(DI), Z20
-	VPMADDWD     Z18, Z9, Z9
-	VPMADDWD     Z18, Z12, Z12
-	VPMADDWD     Z18, Z15, Z15
-	VPMADDWD     Z19, Z10, Z10
-	VPMADDWD     Z19, Z13, Z13
-	VPMADDWD     Z19, Z16, Z16
-	VPMADDWD     Z20, Z11, Z11
-	VPMADDWD     Z20, Z14, Z14
-	VPMADDWD     Z20, Z17, Z17
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z18
-	VCVTPH2PS    32(R9), Z19
-	VCVTPH2PS    64(R9), Z20
-	VBROADCASTSS 32(R8), Z21
-	VMULPS       Z21, Z18, Z22
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z9, Z22, Z0
-	VMULPS       Z21, Z19, Z9
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VMULPS       Z21, Z20, Z9
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z11, Z9, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z9
-	VMULPS       Z9, Z18, Z10
-	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z12, Z10, Z3
-	VMULPS       Z9, Z19, Z10
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  Z13, Z10, Z4
-	VMULPS       Z9, Z20, Z9
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  Z14, Z9, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z9
-	VMULPS       Z9, Z18, Z10
-	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z15, Z10, Z6
-	VMULPS       Z9, Z19, Z10
-	VCVTDQ2PS    Z16, Z16
-	VFMADD231PS  Z16, Z10, Z7
-	VMULPS       Z9, Z20, Z9
-	VCVTDQ2PS    Z17, Z17
-	VFMADD231PS  Z17, Z9, Z8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z12
-	VCVTPH2PS    128(R9), Z13
-	VCVTPH2PS    160(R9), Z14
-	VPMOVSXBW    96(DI), Z9
-	VPMOVSXBW    128(DI), Z10
-	VPMOVSXBW    160(DI), Z11
-	VBROADCASTSS 32(R8), Z15
-	VPBROADCASTD 44(R8), Z16
-	VPMADDWD     Z16, Z9, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z12, Z18
-	VFMADD231PS  Z17, Z18, Z0
-	VPMADDWD     Z16, Z10, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z13, Z18
-	VFMADD231PS  Z17, Z18, Z1
-	VPMADDWD     Z16, Z11, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z14, Z15
-	VFMADD231PS  Z16, Z15, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z15
-	VPBROADCASTD 44(R8)(DX*1), Z16
-	VPMADDWD     Z16, Z9, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z12, Z18
-	VFMADD231PS  Z17, Z18, Z3
-	VPMADDWD     Z16, Z10, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z13, Z18
-	VFMADD231PS  Z17, Z18, Z4
-	VPMADDWD     Z16, Z11, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z14, Z15
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z15
-	VPBROADCASTD 44(R8)(DX*2), Z16
-	VPMADDWD     Z16, Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z12, Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VPMADDWD     Z16, Z10, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z13, Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VPMADDWD     Z16, Z11, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z14, Z10
-	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows3block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	VMOVUPS Z6, (SI)(CX*2)
-	VMOVUPS Z7, 64(SI)(CX*2)
-	VMOVUPS Z8, 128(SI)(CX*2)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+3, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+3, m+96(FP)
-	JMP     halvesrows3
-
-halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
 	CMPQ    m+96(FP), $+2
@@ -19488,62 +19259,70 @@ vectors1rows8lanes:
 	JNE       vectors1rows8wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Z9
-	VPSHUFB   bothHalvesAVX512<>+0(SB), Z9, Z9
+	VPMOVSXBD (DI)(R10*1), Z10
+	VPSHUFB   bothHalvesAVX512<>+0(SB), Z10, Z10
 
 vectors1rows8wordintegersany:
-	VPSLLD  $0x10, Z9, Z10
+	VPSLLD  $0x10, Z10, Z11
+	VPSRLD  $0x10, Z11, Z11
 	VPSRLD  $0x10, Z10, Z10
-	VPSRLD  $0x10, Z9, Z9
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
 	MOVQ    R9, R10
 	LEAQ    (SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
 vectors1rows8wordgroup1:
-	VPSRLD        $0x10, (R10), Z12
-	VMOVDQU32     (R10)(BX*2), Z13
-	VPTERNLOGD    $0xb8, Z12, Z0, Z13
-	VPANDD        Z1, Z13, Z12
-	VPDPBUSD.BCST (R11), Z12, Z2
-	VPDPBUSD.BCST 32(R11), Z12, Z3
-	VPDPBUSD.BCST 64(R11), Z12, Z4
-	VPDPBUSD.BCST 96(R11), Z12, Z5
-	VPDPBUSD.BCST 128(R11), Z12, Z6
-	VPDPBUSD.BCST 160(R11), Z12, Z7
-	VPDPBUSD.BCST 192(R11), Z12, Z8
-	VPDPBUSD.BCST 224(R11), Z12, Z11
-	VPSRLD        $0x04, Z13, Z13
-	VPANDD        Z1, Z13, Z12
-	VPDPBUSD.BCST 8(R11), Z12, Z2
-	VPDPBUSD.BCST 40(R11), Z12, Z3
-	VPDPBUSD.BCST 72(R11), Z12, Z4
-	VPDPBUSD.BCST 104(R11), Z12, Z5
-	VPDPBUSD.BCST 136(R11), Z12, Z6
-	VPDPBUSD.BCST 168(R11), Z12, Z7
-	VPDPBUSD.BCST 200(R11), Z12, Z8
-	VPDPBUSD.BCST 232(R11), Z12, Z11
+	VPSRLD        $0x10, (R10), Z2
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST (R11), Z2, Z12
+	VPDPBUSD.BCST 32(R11), Z2, Z13
+	VPDPBUSD.BCST 64(R11), Z2, Z14
+	VPDPBUSD.BCST 96(R11), Z2, Z15
+	VPDPBUSD.BCST 128(R11), Z2, Z16
+	VPDPBUSD.BCST 160(R11), Z2, Z17
+	VPDPBUSD.BCST 192(R11), Z2, Z18
+	VPDPBUSD.BCST 224(R11), Z2, Z19
+	VPSRLD        $0x04, Z3, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST 8(R11), Z2, Z12
+	VPDPBUSD.BCST 40(R11), Z2, Z13
+	VPDPBUSD.BCST 72(R11), Z2, Z14
+	VPDPBUSD.BCST 104(R11), Z2, Z15
+	VPDPBUSD.BCST 136(R11), Z2, Z16
+	VPDPBUSD.BCST 168(R11), Z2, Z17
+	VPDPBUSD.BCST 200(R11), Z2, Z18
+	VPDPBUSD.BCST 232(R11), Z2, Z19
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	DECQ          R12
 	JNZ           vectors1rows8wordgroup1
-	VPMADDWD      Z9, Z2, Z2
-	VPMADDWD      Z9, Z3, Z3
-	VPMADDWD      Z9, Z4, Z4
-	VPMADDWD      Z9, Z5, Z5
-	VPMADDWD      Z9, Z6, Z6
-	VPMADDWD      Z9, Z7, Z7
-	VPMADDWD      Z9, Z8, Z8
-	VPMADDWD      Z9, Z11, Z9
-	VXORPS        Z11, Z11, Z11
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	VXORPS        Z7, Z7, Z7
+	VXORPS        Z8, Z8, Z8
+	VXORPS        Z9, Z9, Z9
+	VPMADDWD      Z10, Z12, Z2
+	VPMADDWD      Z10, Z13, Z3
+	VPMADDWD      Z10, Z14, Z4
+	VPMADDWD      Z10, Z15, Z5
+	VPMADDWD      Z10, Z16, Z6
+	VPMADDWD      Z10, Z17, Z7
+	VPMADDWD      Z10, Z18, Z8
+	VPMADDWD      Z10, Z19, Z9
+	VXORPS        Z10, Z10, Z10
 	VXORPS        Z12, Z12, Z12
 	VXORPS        Z13, Z13, Z13
 	VXORPS        Z14, Z14, Z14
@@ -19559,7 +19338,7 @@ vectors1rows8wordgroup0:
 	VPSLLD        $0x10, (R9)(BX*2), Z19
 	VPTERNLOGD    $0xb8, (R9), Z0, Z19
 	VPANDD        Z1, Z19, Z20
-	VPDPBUSD.BCST (R10), Z20, Z11
+	VPDPBUSD.BCST (R10), Z20, Z10
 	VPDPBUSD.BCST 32(R10), Z20, Z12
 	VPDPBUSD.BCST 64(R10), Z20, Z13
 	VPDPBUSD.BCST 96(R10), Z20, Z14
@@ -19569,7 +19348,7 @@ vectors1rows8wordgroup0:
 	VPDPBUSD.BCST 224(R10), Z20, Z18
 	VPSRLD        $0x04, Z19, Z19
 	VPANDD        Z1, Z19, Z19
-	VPDPBUSD.BCST 8(R10), Z19, Z11
+	VPDPBUSD.BCST 8(R10), Z19, Z10
 	VPDPBUSD.BCST 40(R10), Z19, Z12
 	VPDPBUSD.BCST 72(R10), Z19, Z13
 	VPDPBUSD.BCST 104(R10), Z19, Z14
@@ -19581,14 +19360,14 @@ vectors1rows8wordgroup0:
 	ADDQ          $0x04, R10
 	DECQ          R11
 	JNZ           vectors1rows8wordgroup0
-	VPDPWSSD      Z10, Z11, Z2
-	VPDPWSSD      Z10, Z12, Z3
-	VPDPWSSD      Z10, Z13, Z4
-	VPDPWSSD      Z10, Z14, Z5
-	VPDPWSSD      Z10, Z15, Z6
-	VPDPWSSD      Z10, Z16, Z7
-	VPDPWSSD      Z10, Z17, Z8
-	VPDPWSSD      Z10, Z18, Z9
+	VPDPWSSD      Z11, Z10, Z2
+	VPDPWSSD      Z11, Z12, Z3
+	VPDPWSSD      Z11, Z13, Z4
+	VPDPWSSD      Z11, Z14, Z5
+	VPDPWSSD      Z11, Z15, Z6
+	VPDPWSSD      Z11, Z16, Z7
+	VPDPWSSD      Z11, Z17, Z8
+	VPDPWSSD      Z11, Z18, Z9
 	MOVQ          x_cap+48(FP), R9
 	PREFETCHT0    (R9)
 	PREFETCHT0    64(R9)
@@ -19788,46 +19567,50 @@ vectors1rows4lanes:
 	JNE       vectors1rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Z5
-	VPSHUFB   bothHalvesAVX512<>+0(SB), Z5, Z5
+	VPMOVSXBD (DI)(R10*1), Z6
+	VPSHUFB   bothHalvesAVX512<>+0(SB), Z6, Z6
 
 vectors1rows4wordintegersany:
-	VPSLLD  $0x10, Z5, Z6
+	VPSLLD  $0x10, Z6, Z7
+	VPSRLD  $0x10, Z7, Z7
 	VPSRLD  $0x10, Z6, Z6
-	VPSRLD  $0x10, Z5, Z5
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
 	MOVQ    R9, R10
 	LEAQ    (SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
 vectors1rows4wordgroup1:
-	VPSRLD        $0x10, (R10), Z8
-	VMOVDQU32     (R10)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z8, Z0, Z9
-	VPANDD        Z1, Z9, Z8
-	VPDPBUSD.BCST (R11), Z8, Z2
-	VPDPBUSD.BCST 32(R11), Z8, Z3
-	VPDPBUSD.BCST 64(R11), Z8, Z4
-	VPDPBUSD.BCST 96(R11), Z8, Z7
-	VPSRLD        $0x04, Z9, Z9
-	VPANDD        Z1, Z9, Z8
-	VPDPBUSD.BCST 8(R11), Z8, Z2
-	VPDPBUSD.BCST 40(R11), Z8, Z3
-	VPDPBUSD.BCST 72(R11), Z8, Z4
-	VPDPBUSD.BCST 104(R11), Z8, Z7
+	VPSRLD        $0x10, (R10), Z2
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST (R11), Z2, Z8
+	VPDPBUSD.BCST 32(R11), Z2, Z9
+	VPDPBUSD.BCST 64(R11), Z2, Z10
+	VPDPBUSD.BCST 96(R11), Z2, Z11
+	VPSRLD        $0x04, Z3, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST 8(R11), Z2, Z8
+	VPDPBUSD.BCST 40(R11), Z2, Z9
+	VPDPBUSD.BCST 72(R11), Z2, Z10
+	VPDPBUSD.BCST 104(R11), Z2, Z11
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	DECQ          R12
 	JNZ           vectors1rows4wordgroup1
-	VPMADDWD      Z5, Z2, Z2
-	VPMADDWD      Z5, Z3, Z3
-	VPMADDWD      Z5, Z4, Z4
-	VPMADDWD      Z5, Z7, Z5
-	VXORPS        Z7, Z7, Z7
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VPMADDWD      Z6, Z8, Z2
+	VPMADDWD      Z6, Z9, Z3
+	VPMADDWD      Z6, Z10, Z4
+	VPMADDWD      Z6, Z11, Z5
+	VXORPS        Z6, Z6, Z6
 	VXORPS        Z8, Z8, Z8
 	VXORPS        Z9, Z9, Z9
 	VXORPS        Z10, Z10, Z10
@@ -19839,13 +19622,13 @@ vectors1rows4wordgroup0:
 	VPSLLD        $0x10, (R9)(BX*2), Z11
 	VPTERNLOGD    $0xb8, (R9), Z0, Z11
 	VPANDD        Z1, Z11, Z12
-	VPDPBUSD.BCST (R10), Z12, Z7
+	VPDPBUSD.BCST (R10), Z12, Z6
 	VPDPBUSD.BCST 32(R10), Z12, Z8
 	VPDPBUSD.BCST 64(R10), Z12, Z9
 	VPDPBUSD.BCST 96(R10), Z12, Z10
 	VPSRLD        $0x04, Z11, Z11
 	VPANDD        Z1, Z11, Z11
-	VPDPBUSD.BCST 8(R10), Z11, Z7
+	VPDPBUSD.BCST 8(R10), Z11, Z6
 	VPDPBUSD.BCST 40(R10), Z11, Z8
 	VPDPBUSD.BCST 72(R10), Z11, Z9
 	VPDPBUSD.BCST 104(R10), Z11, Z10
@@ -19853,10 +19636,10 @@ vectors1rows4wordgroup0:
 	ADDQ          $0x04, R10
 	DECQ          R11
 	JNZ           vectors1rows4wordgroup0
-	VPDPWSSD      Z6, Z7, Z2
-	VPDPWSSD      Z6, Z8, Z3
-	VPDPWSSD      Z6, Z9, Z4
-	VPDPWSSD      Z6, Z10, Z5
+	VPDPWSSD      Z7, Z6, Z2
+	VPDPWSSD      Z7, Z8, Z3
+	VPDPWSSD      Z7, Z9, Z4
+	VPDPWSSD      Z7, Z10, Z5
 	MOVQ          x_cap+48(FP), R9
 	PREFETCHT0    (R9)
 	PREFETCHT0    64(R9)
@@ -20000,42 +19783,45 @@ vectors1rows3lanes:
 	JNE       vectors1rows3wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Z4
-	VPSHUFB   bothHalvesAVX512<>+0(SB), Z4, Z4
+	VPMOVSXBD (DI)(R10*1), Z5
+	VPSHUFB   bothHalvesAVX512<>+0(SB), Z5, Z5
 
 vectors1rows3wordintegersany:
-	VPSLLD  $0x10, Z4, Z5
+	VPSLLD  $0x10, Z5, Z6
+	VPSRLD  $0x10, Z6, Z6
 	VPSRLD  $0x10, Z5, Z5
-	VPSRLD  $0x10, Z4, Z4
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
 	MOVQ    R9, R10
 	LEAQ    (SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
 vectors1rows3wordgroup1:
-	VPSRLD        $0x10, (R10), Z7
-	VMOVDQU32     (R10)(BX*2), Z8
-	VPTERNLOGD    $0xb8, Z7, Z0, Z8
-	VPANDD        Z1, Z8, Z7
-	VPDPBUSD.BCST (R11), Z7, Z2
-	VPDPBUSD.BCST 32(R11), Z7, Z3
-	VPDPBUSD.BCST 64(R11), Z7, Z6
-	VPSRLD        $0x04, Z8, Z8
-	VPANDD        Z1, Z8, Z7
-	VPDPBUSD.BCST 8(R11), Z7, Z2
-	VPDPBUSD.BCST 40(R11), Z7, Z3
-	VPDPBUSD.BCST 72(R11), Z7, Z6
+	VPSRLD        $0x10, (R10), Z2
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST (R11), Z2, Z7
+	VPDPBUSD.BCST 32(R11), Z2, Z8
+	VPDPBUSD.BCST 64(R11), Z2, Z9
+	VPSRLD        $0x04, Z3, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST 8(R11), Z2, Z7
+	VPDPBUSD.BCST 40(R11), Z2, Z8
+	VPDPBUSD.BCST 72(R11), Z2, Z9
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	DECQ          R12
 	JNZ           vectors1rows3wordgroup1
-	VPMADDWD      Z4, Z2, Z2
-	VPMADDWD      Z4, Z3, Z3
-	VPMADDWD      Z4, Z6, Z4
-	VXORPS        Z6, Z6, Z6
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VPMADDWD      Z5, Z7, Z2
+	VPMADDWD      Z5, Z8, Z3
+	VPMADDWD      Z5, Z9, Z4
+	VXORPS        Z5, Z5, Z5
 	VXORPS        Z7, Z7, Z7
 	VXORPS        Z8, Z8, Z8
 	LEAQ          16(SP), R10
@@ -20046,21 +19832,21 @@ vectors1rows3wordgroup0:
 	VPSLLD        $0x10, (R9)(BX*2), Z9
 	VPTERNLOGD    $0xb8, (R9), Z0, Z9
 	VPANDD        Z1, Z9, Z10
-	VPDPBUSD.BCST (R10), Z10, Z6
+	VPDPBUSD.BCST (R10), Z10, Z5
 	VPDPBUSD.BCST 32(R10), Z10, Z7
 	VPDPBUSD.BCST 64(R10), Z10, Z8
 	VPSRLD        $0x04, Z9, Z9
 	VPANDD        Z1, Z9, Z9
-	VPDPBUSD.BCST 8(R10), Z9, Z6
+	VPDPBUSD.BCST 8(R10), Z9, Z5
 	VPDPBUSD.BCST 40(R10), Z9, Z7
 	VPDPBUSD.BCST 72(R10), Z9, Z8
 	LEAQ          (R9)(BX*4), R9
 	ADDQ          $0x04, R10
 	DECQ          R11
 	JNZ           vectors1rows3wordgroup0
-	VPDPWSSD      Z5, Z6, Z2
-	VPDPWSSD      Z5, Z7, Z3
-	VPDPWSSD      Z5, Z8, Z4
+	VPDPWSSD      Z6, Z5, Z2
+	VPDPWSSD      Z6, Z7, Z3
+	VPDPWSSD      Z6, Z8, Z4
 	MOVQ          x_cap+48(FP), R9
 	PREFETCHT0    (R9)
 	PREFETCHT0    64(R9)
@@ -20186,38 +19972,40 @@ vectors1rows2lanes:
 	JNE       vectors1rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Z3
-	VPSHUFB   bothHalvesAVX512<>+0(SB), Z3, Z3
+	VPMOVSXBD (DI)(R10*1), Z4
+	VPSHUFB   bothHalvesAVX512<>+0(SB), Z4, Z4
 
 vectors1rows2wordintegersany:
-	VPSLLD  $0x10, Z3, Z4
+	VPSLLD  $0x10, Z4, Z5
+	VPSRLD  $0x10, Z5, Z5
 	VPSRLD  $0x10, Z4, Z4
-	VPSRLD  $0x10, Z3, Z3
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	MOVQ    R9, R10
 	LEAQ    (SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
 vectors1rows2wordgroup1:
-	VPSRLD        $0x10, (R10), Z6
-	VMOVDQU32     (R10)(BX*2), Z7
-	VPTERNLOGD    $0xb8, Z6, Z0, Z7
-	VPANDD        Z1, Z7, Z6
-	VPDPBUSD.BCST (R11), Z6, Z2
-	VPDPBUSD.BCST 32(R11), Z6, Z5
-	VPSRLD        $0x04, Z7, Z7
-	VPANDD        Z1, Z7, Z6
-	VPDPBUSD.BCST 8(R11), Z6, Z2
-	VPDPBUSD.BCST 40(R11), Z6, Z5
+	VPSRLD        $0x10, (R10), Z2
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST (R11), Z2, Z6
+	VPDPBUSD.BCST 32(R11), Z2, Z7
+	VPSRLD        $0x04, Z3, Z3
+	VPANDD        Z1, Z3, Z2
+	VPDPBUSD.BCST 8(R11), Z2, Z6
+	VPDPBUSD.BCST 40(R11), Z2, Z7
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	DECQ          R12
 	JNZ           vectors1rows2wordgroup1
-	VPMADDWD      Z3, Z2, Z2
-	VPMADDWD      Z3, Z5, Z3
-	VXORPS        Z5, Z5, Z5
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VPMADDWD      Z4, Z6, Z2
+	VPMADDWD      Z4, Z7, Z3
+	VXORPS        Z4, Z4, Z4
 	VXORPS        Z6, Z6, Z6
 	LEAQ          16(SP), R10
 	MOVQ          $0x00000002, R11
@@ -20227,18 +20015,18 @@ vectors1rows2wordgroup0:
 	VPSLLD        $0x10, (R9)(BX*2), Z7
 	VPTERNLOGD    $0xb8, (R9), Z0, Z7
 	VPANDD        Z1, Z7, Z8
-	VPDPBUSD.BCST (R10), Z8, Z5
+	VPDPBUSD.BCST (R10), Z8, Z4
 	VPDPBUSD.BCST 32(R10), Z8, Z6
 	VPSRLD        $0x04, Z7, Z7
 	VPANDD        Z1, Z7, Z7
-	VPDPBUSD.BCST 8(R10), Z7, Z5
+	VPDPBUSD.BCST 8(R10), Z7, Z4
 	VPDPBUSD.BCST 40(R10), Z7, Z6
 	LEAQ          (R9)(BX*4), R9
 	ADDQ          $0x04, R10
 	DECQ          R11
 	JNZ           vectors1rows2wordgroup0
-	VPDPWSSD      Z4, Z5, Z2
-	VPDPWSSD      Z4, Z6, Z3
+	VPDPWSSD      Z5, Z4, Z2
+	VPDPWSSD      Z5, Z6, Z3
 	MOVQ          x_cap+48(FP), R9
 	PREFETCHT0    (R9)
 	PREFETCHT0    64(R9)
@@ -20350,34 +20138,35 @@ vectors1rows1lanes:
 	JNE       vectors1rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Z2
-	VPSHUFB   bothHalvesAVX512<>+0(SB), Z2, Z2
+	VPMOVSXBD (DI)(R10*1), Z3
+	VPSHUFB   bothHalvesAVX512<>+0(SB), Z3, Z3
 
 vectors1rows1wordintegersany:
-	VPSLLD  $0x10, Z2, Z3
+	VPSLLD  $0x10, Z3, Z4
+	VPSRLD  $0x10, Z4, Z4
 	VPSRLD  $0x10, Z3, Z3
-	VPSRLD  $0x10, Z2, Z2
-	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
 	MOVQ    R9, R10
 	LEAQ    (SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
 vectors1rows1wordgroup1:
-	VPSRLD        $0x10, (R10), Z5
+	VPSRLD        $0x10, (R10), Z2
 	VMOVDQU32     (R10)(BX*2), Z6
-	VPTERNLOGD    $0xb8, Z5, Z0, Z6
-	VPANDD        Z1, Z6, Z5
-	VPDPBUSD.BCST (R11), Z5, Z4
+	VPTERNLOGD    $0xb8, Z2, Z0, Z6
+	VPANDD        Z1, Z6, Z2
+	VPDPBUSD.BCST (R11), Z2, Z5
 	VPSRLD        $0x04, Z6, Z6
-	VPANDD        Z1, Z6, Z5
-	VPDPBUSD.BCST 8(R11), Z5, Z4
+	VPANDD        Z1, Z6, Z2
+	VPDPBUSD.BCST 8(R11), Z2, Z5
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	DECQ          R12
 	JNZ           vectors1rows1wordgroup1
-	VPMADDWD      Z2, Z4, Z2
-	VXORPS        Z4, Z4, Z4
+	VXORPS        Z2, Z2, Z2
+	VPMADDWD      Z3, Z5, Z2
+	VXORPS        Z3, Z3, Z3
 	LEAQ          16(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
@@ -20386,15 +20175,15 @@ vectors1rows1wordgroup0:
 	VPSLLD        $0x10, (R9)(BX*2), Z5
 	VPTERNLOGD    $0xb8, (R9), Z0, Z5
 	VPANDD        Z1, Z5, Z6
-	VPDPBUSD.BCST (R10), Z6, Z4
+	VPDPBUSD.BCST (R10), Z6, Z3
 	VPSRLD        $0x04, Z5, Z5
 	VPANDD        Z1, Z5, Z5
-	VPDPBUSD.BCST 8(R10), Z5, Z4
+	VPDPBUSD.BCST 8(R10), Z5, Z3
 	LEAQ          (R9)(BX*4), R9
 	ADDQ          $0x04, R10
 	DECQ          R11
 	JNZ           vectors1rows1wordgroup0
-	VPDPWSSD      Z3, Z4, Z2
+	VPDPWSSD      Z4, Z3, Z2
 	MOVQ          x_cap+48(FP), R9
 	PREFETCHT0    (R9)
 	PREFETCHT0    64(R9)
@@ -20451,7 +20240,7 @@ vectors1rows1done:
 
 vectors1rows8wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Z9
+	VPMOVSXBW (DI)(R10*1), Z10
 	JMP       vectors1rows8wordintegersany
 
 vectors1rows8storeintegerstwo:
@@ -20461,7 +20250,7 @@ vectors1rows8storeintegerstwo:
 
 vectors1rows4wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Z5
+	VPMOVSXBW (DI)(R10*1), Z6
 	JMP       vectors1rows4wordintegersany
 
 vectors1rows4storeintegerstwo:
@@ -20471,7 +20260,7 @@ vectors1rows4storeintegerstwo:
 
 vectors1rows3wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Z4
+	VPMOVSXBW (DI)(R10*1), Z5
 	JMP       vectors1rows3wordintegersany
 
 vectors1rows3storeintegerstwo:
@@ -20481,7 +20270,7 @@ vectors1rows3storeintegerstwo:
 
 vectors1rows2wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Z3
+	VPMOVSXBW (DI)(R10*1), Z4
 	JMP       vectors1rows2wordintegersany
 
 vectors1rows2storeintegerstwo:
@@ -20491,7 +20280,7 @@ vectors1rows2storeintegerstwo:
 
 vectors1rows1wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Z2
+	VPMOVSXBW (DI)(R10*1), Z3
 	JMP       vectors1rows1wordintegersany
 
 vectors1rows1storeintegerstwo:
@@ -21796,7 +21585,7 @@ few:
 
 // func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima5AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Minima5AVX512(SB), $11144-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -22207,16 +21996,23 @@ wholeaskingrows1done:
 	RET
 
 wholeaskingnone:
-	// Tiles of 4 × 3 vectors.
+	// Tiles of 3 to 4 × 3 vectors.
 wholerows4:
-	CMPQ m+96(FP), $+4
-	JL   wholerows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      wholerows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 11136(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 wholerows4block:
 	MOVQ       x_len+40(FP), R8
@@ -22270,6 +22066,7 @@ wholerows4word:
 	VPANDD       128(R8), Z12, Z19
 	VPSLLD       $0x04, Z16, Z20
 	VPTERNLOGD   $0xf8, Z20, Z13, Z19
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD (R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -22282,10 +22079,13 @@ wholerows4word:
 	VPDPBUSD     Z20, Z17, Z6
 	VPDPBUSD     Z20, Z18, Z7
 	VPDPBUSD     Z20, Z19, Z8
+	JEQ          wholerows4next0
 	VPBROADCASTD (R10), Z20
 	VPDPBUSD     Z20, Z17, Z9
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
+
+wholerows4next0:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
@@ -22299,6 +22099,7 @@ wholerows4word:
 	VPSRLD       $0x04, 128(R8), Z19
 	VPANDD       Z12, Z19, Z19
 	VPTERNLOGD   $0xf8, Z16, Z13, Z19
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD 16(R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -22311,56 +22112,71 @@ wholerows4word:
 	VPDPBUSD     Z20, Z17, Z6
 	VPDPBUSD     Z20, Z18, Z7
 	VPDPBUSD     Z20, Z19, Z8
+	JEQ          wholerows4next1
 	VPBROADCASTD 16(R10), Z20
 	VPDPBUSD     Z20, Z17, Z9
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x01, Z14, Z14
-	VPSRLD       $0x01, Z15, Z15
-	VPSRLD       $0x01, Z16, Z16
-	ADDQ         $+192, R8
-	ADDQ         $0x00000004, R9
-	ADDQ         $0x00000004, R10
-	DECQ         R11
-	JNZ          wholerows4word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	VXORPS       Z12, Z12, Z12
-	VPMOVSXBD    (DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  Z12, Z13, Z0
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  Z12, Z13, Z3
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  Z12, Z13, Z6
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  Z12, Z13, Z9
-	VPMOVSXBD    16(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  Z12, Z13, Z1
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  Z12, Z13, Z4
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  Z12, Z13, Z7
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  Z12, Z13, Z10
-	VPMOVSXBD    32(DI), Z13
-	VCVTDQ2PS    Z13, Z13
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  Z12, Z13, Z2
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  Z12, Z13, Z5
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  Z12, Z13, Z8
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  Z12, Z13, Z11
+
+wholerows4next1:
+	MOVQ        x_cap+48(FP), R12
+	PREFETCHT0  (R12)
+	PREFETCHT0  64(R12)
+	ADDQ        $0x00000080, x_cap+48(FP)
+	VPSRLD      $0x01, Z14, Z14
+	VPSRLD      $0x01, Z15, Z15
+	VPSRLD      $0x01, Z16, Z16
+	ADDQ        $+192, R8
+	ADDQ        $0x00000004, R9
+	ADDQ        $0x00000004, R10
+	DECQ        R11
+	JNZ         wholerows4word
+	MOVQ        x_cap+48(FP), R8
+	PREFETCHT0  (R8)
+	ADDQ        $0x00000020, x_cap+48(FP)
+	VXORPS      Z12, Z12, Z12
+	VPMOVSXBD   (DI), Z13
+	VCVTDQ2PS   Z13, Z13
+	CMPQ        11136(SP), $-126
+	VCVTDQ2PS   Z0, Z0
+	VFMADD213PS Z12, Z13, Z0
+	VCVTDQ2PS   Z3, Z3
+	VFMADD213PS Z12, Z13, Z3
+	VCVTDQ2PS   Z6, Z6
+	VFMADD213PS Z12, Z13, Z6
+	JEQ         wholerows4next2
+	VCVTDQ2PS   Z9, Z9
+	VFMADD213PS Z12, Z13, Z9
+
+wholerows4next2:
+	VPMOVSXBD   16(DI), Z13
+	VCVTDQ2PS   Z13, Z13
+	CMPQ        11136(SP), $-126
+	VCVTDQ2PS   Z1, Z1
+	VFMADD213PS Z12, Z13, Z1
+	VCVTDQ2PS   Z4, Z4
+	VFMADD213PS Z12, Z13, Z4
+	VCVTDQ2PS   Z7, Z7
+	VFMADD213PS Z12, Z13, Z7
+	JEQ         wholerows4next3
+	VCVTDQ2PS   Z10, Z10
+	VFMADD213PS Z12, Z13, Z10
+
+wholerows4next3:
+	VPMOVSXBD   32(DI), Z13
+	VCVTDQ2PS   Z13, Z13
+	CMPQ        11136(SP), $-126
+	VCVTDQ2PS   Z2, Z2
+	VFMADD213PS Z12, Z13, Z2
+	VCVTDQ2PS   Z5, Z5
+	VFMADD213PS Z12, Z13, Z5
+	VCVTDQ2PS   Z8, Z8
+	VFMADD213PS Z12, Z13, Z8
+	JEQ         wholerows4next4
+	VCVTDQ2PS   Z11, Z11
+	VFMADD213PS Z12, Z13, Z11
+
+wholerows4next4:
 	MOVQ         SI, R8
 	LEAQ         (R8)(DX*2), R9
 	ADDQ         DX, R9
@@ -22371,6 +22187,7 @@ wholerows4word:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VFMADD213PS  (R10), Z16, Z0
@@ -22392,6 +22209,7 @@ wholerows4word:
 	VFMADD213PS  64(R10)(CX*2), Z16, Z7
 	VMULPS       Z15, Z14, Z15
 	VFMADD213PS  128(R10)(CX*2), Z15, Z8
+	JEQ          wholerows4next5
 	VBROADCASTSS 32(R9), Z15
 	VMULPS       Z15, Z12, Z12
 	VFMADD213PS  (R11), Z12, Z9
@@ -22399,6 +22217,8 @@ wholerows4word:
 	VFMADD213PS  64(R11), Z12, Z10
 	VMULPS       Z15, Z14, Z12
 	VFMADD213PS  128(R11), Z12, Z11
+
+wholerows4next5:
 	MOVQ         c_base+0(FP), R12
 	VCVTPH2PS    96(R12), Z15
 	VCVTPH2PS    128(R12), Z16
@@ -22409,6 +22229,7 @@ wholerows4word:
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z13, Z13
 	VPMOVSXBD    80(DI), Z14
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z14, Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -22460,6 +22281,7 @@ wholerows4word:
 	VMULPS       Z0, Z17, Z0
 	VFMADD213PS  Z8, Z0, Z1
 	VMOVUPS      Z1, 128(R10)(CX*2)
+	JEQ          wholerows4next6
 	VBROADCASTSS 32(R9), Z0
 	VPBROADCASTD 44(R9), Z1
 	VPMADDWD     Z1, Z12, Z2
@@ -22477,10 +22299,12 @@ wholerows4word:
 	VMULPS       Z0, Z17, Z0
 	VFMADD213PS  Z11, Z0, Z1
 	VMOVUPS      Z1, 128(R11)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholerows4block
+
+wholerows4next6:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  wholerows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -22493,253 +22317,6 @@ wholerows4word:
 	JMP    wholerows4
 
 wholerows4done:
-	// Tiles of 3 × 3 vectors.
-wholerows3:
-	CMPQ    m+96(FP), $+3
-	JL      wholerows3done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    8192(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
-	MOVQ    AX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS (R8)(CX*1), Z3
-	VMOVUPS 64(R8)(CX*1), Z4
-	VMOVUPS 128(R8)(CX*1), Z5
-	VMOVUPS (R8)(CX*2), Z6
-	VMOVUPS 64(R8)(CX*2), Z7
-	VMOVUPS 128(R8)(CX*2), Z8
-
-wholerows3block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        wholerows3blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-wholerows3blockpassed:
-	MOVQ      DI, R8
-	ADDQ      BX, R8
-	MOVQ      SI, R9
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z18
-	VMOVDQU32 const10101010AVX512<>+0(SB), Z19
-	VMOVDQU32 768(R8), Z20
-	VMOVDQU32 832(R8), Z21
-	VMOVDQU32 896(R8), Z22
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
-
-wholerows3word:
-	VPANDD       (R8), Z18, Z23
-	VPSLLD       $0x04, Z20, Z24
-	VPTERNLOGD   $0xf8, Z24, Z19, Z23
-	VPANDD       64(R8), Z18, Z24
-	VPSLLD       $0x04, Z21, Z25
-	VPTERNLOGD   $0xf8, Z25, Z19, Z24
-	VPANDD       128(R8), Z18, Z25
-	VPSLLD       $0x04, Z22, Z26
-	VPTERNLOGD   $0xf8, Z26, Z19, Z25
-	VPBROADCASTD (R9), Z26
-	VPDPBUSD     Z26, Z23, Z9
-	VPDPBUSD     Z26, Z24, Z10
-	VPDPBUSD     Z26, Z25, Z11
-	VPBROADCASTD (R9)(DX*1), Z26
-	VPDPBUSD     Z26, Z23, Z12
-	VPDPBUSD     Z26, Z24, Z13
-	VPDPBUSD     Z26, Z25, Z14
-	VPBROADCASTD (R9)(DX*2), Z26
-	VPDPBUSD     Z26, Z23, Z15
-	VPDPBUSD     Z26, Z24, Z16
-	VPDPBUSD     Z26, Z25, Z17
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z23
-	VPANDD       Z18, Z23, Z23
-	VPTERNLOGD   $0xf8, Z20, Z19, Z23
-	VPSRLD       $0x04, 64(R8), Z24
-	VPANDD       Z18, Z24, Z24
-	VPTERNLOGD   $0xf8, Z21, Z19, Z24
-	VPSRLD       $0x04, 128(R8), Z25
-	VPANDD       Z18, Z25, Z25
-	VPTERNLOGD   $0xf8, Z22, Z19, Z25
-	VPBROADCASTD 16(R9), Z26
-	VPDPBUSD     Z26, Z23, Z9
-	VPDPBUSD     Z26, Z24, Z10
-	VPDPBUSD     Z26, Z25, Z11
-	VPBROADCASTD 16(R9)(DX*1), Z26
-	VPDPBUSD     Z26, Z23, Z12
-	VPDPBUSD     Z26, Z24, Z13
-	VPDPBUSD     Z26, Z25, Z14
-	VPBROADCASTD 16(R9)(DX*2), Z26
-	VPDPBUSD     Z26, Z23, Z15
-	VPDPBUSD     Z26, Z24, Z16
-	VPDPBUSD     Z26, Z25, Z17
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	VPSRLD       $0x01, Z20, Z20
-	VPSRLD       $0x01, Z21, Z21
-	VPSRLD       $0x01, Z22, Z22
-	ADDQ         $+192, R8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
-	JNZ          wholerows3word
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	VXORPS       Z18, Z18, Z18
-	VPMOVSXBD    (DI), Z19
-	VCVTDQ2PS    Z19, Z19
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  Z18, Z19, Z9
-	VCVTDQ2PS    Z12, Z12
-	VFMADD213PS  Z18, Z19, Z12
-	VCVTDQ2PS    Z15, Z15
-	VFMADD213PS  Z18, Z19, Z15
-	VPMOVSXBD    16(DI), Z19
-	VCVTDQ2PS    Z19, Z19
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  Z18, Z19, Z10
-	VCVTDQ2PS    Z13, Z13
-	VFMADD213PS  Z18, Z19, Z13
-	VCVTDQ2PS    Z16, Z16
-	VFMADD213PS  Z18, Z19, Z16
-	VPMOVSXBD    32(DI), Z19
-	VCVTDQ2PS    Z19, Z19
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  Z18, Z19, Z11
-	VCVTDQ2PS    Z14, Z14
-	VFMADD213PS  Z18, Z19, Z14
-	VCVTDQ2PS    Z17, Z17
-	VFMADD213PS  Z18, Z19, Z17
-	MOVQ         SI, R8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    (R9), Z18
-	VCVTPH2PS    32(R9), Z19
-	VCVTPH2PS    64(R9), Z20
-	VBROADCASTSS 32(R8), Z21
-	VMULPS       Z21, Z18, Z22
-	VFMADD231PS  Z9, Z22, Z0
-	VMULPS       Z21, Z19, Z9
-	VFMADD231PS  Z10, Z9, Z1
-	VMULPS       Z21, Z20, Z9
-	VFMADD231PS  Z11, Z9, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z9
-	VMULPS       Z9, Z18, Z10
-	VFMADD231PS  Z12, Z10, Z3
-	VMULPS       Z9, Z19, Z10
-	VFMADD231PS  Z13, Z10, Z4
-	VMULPS       Z9, Z20, Z9
-	VFMADD231PS  Z14, Z9, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z9
-	VMULPS       Z9, Z18, Z10
-	VFMADD231PS  Z15, Z10, Z6
-	VMULPS       Z9, Z19, Z10
-	VFMADD231PS  Z16, Z10, Z7
-	VMULPS       Z9, Z20, Z9
-	VFMADD231PS  Z17, Z9, Z8
-	MOVQ         c_base+0(FP), R9
-	VCVTPH2PS    96(R9), Z12
-	VCVTPH2PS    128(R9), Z13
-	VCVTPH2PS    160(R9), Z14
-	VPMOVSXBD    48(DI), Z9
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z9, Z9
-	VPMOVSXBD    64(DI), Z10
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z10, Z10
-	VPMOVSXBD    80(DI), Z11
-	VPSHUFB      bothHalvesAVX512<>+0(SB), Z11, Z11
-	VBROADCASTSS 32(R8), Z15
-	VPBROADCASTD 44(R8), Z16
-	VPMADDWD     Z16, Z9, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z12, Z18
-	VFMADD231PS  Z17, Z18, Z0
-	VPMADDWD     Z16, Z10, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z13, Z18
-	VFMADD231PS  Z17, Z18, Z1
-	VPMADDWD     Z16, Z11, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z14, Z15
-	VFMADD231PS  Z16, Z15, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z15
-	VPBROADCASTD 44(R8)(DX*1), Z16
-	VPMADDWD     Z16, Z9, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z12, Z18
-	VFMADD231PS  Z17, Z18, Z3
-	VPMADDWD     Z16, Z10, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z13, Z18
-	VFMADD231PS  Z17, Z18, Z4
-	VPMADDWD     Z16, Z11, Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z15, Z14, Z15
-	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z15
-	VPBROADCASTD 44(R8)(DX*2), Z16
-	VPMADDWD     Z16, Z9, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z12, Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VPMADDWD     Z16, Z10, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z13, Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VPMADDWD     Z16, Z11, Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z15, Z14, Z10
-	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          wholerows3block
-
-	// Go on to the next rows.
-	MOVQ    AX, SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	VMOVUPS Z3, (SI)(CX*1)
-	VMOVUPS Z4, 64(SI)(CX*1)
-	VMOVUPS Z5, 128(SI)(CX*1)
-	VMOVUPS Z6, (SI)(CX*2)
-	VMOVUPS Z7, 64(SI)(CX*2)
-	VMOVUPS Z8, 128(SI)(CX*2)
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	ADDQ    CX, AX
-	IMUL3Q  $+3, DX, SI
-	ADDQ    SI, x_base+32(FP)
-	SUBQ    $+3, m+96(FP)
-	JMP     wholerows3
-
-wholerows3done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
 	CMPQ    m+96(FP), $+2
@@ -23248,144 +22825,82 @@ manyexpand:
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
 	VMOVDQU32    const10101010AVX512<>+0(SB), Z1
 	LEAQ         192(AX), DI
-	VPANDD       (DI), Z0, Z2
-	VPSLLD       $0x04, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, (CX)
-	VPANDD       192(DI), Z0, Z2
-	VPSLLD       $0x03, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 192(CX)
-	VPANDD       384(DI), Z0, Z2
-	VPSLLD       $0x02, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 384(CX)
-	VPANDD       576(DI), Z0, Z2
-	VPSLLD       $0x01, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 576(CX)
-	VPSRLD       $0x04, (DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPTERNLOGD   $0xf8, 768(DI), Z1, Z2
-	VMOVDQU32    Z2, 768(CX)
-	VPSRLD       $0x04, 192(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x01, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 960(CX)
-	VPSRLD       $0x04, 384(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x02, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1152(CX)
-	VPSRLD       $0x04, 576(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x03, 768(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1344(CX)
-	VPANDD       64(DI), Z0, Z2
-	VPSLLD       $0x04, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 64(CX)
-	VPANDD       256(DI), Z0, Z2
-	VPSLLD       $0x03, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 256(CX)
-	VPANDD       448(DI), Z0, Z2
-	VPSLLD       $0x02, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 448(CX)
-	VPANDD       640(DI), Z0, Z2
-	VPSLLD       $0x01, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 640(CX)
-	VPSRLD       $0x04, 64(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPTERNLOGD   $0xf8, 832(DI), Z1, Z2
-	VMOVDQU32    Z2, 832(CX)
-	VPSRLD       $0x04, 256(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x01, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1024(CX)
-	VPSRLD       $0x04, 448(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x02, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1216(CX)
-	VPSRLD       $0x04, 640(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x03, 832(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1408(CX)
-	VPANDD       128(DI), Z0, Z2
-	VPSLLD       $0x04, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 128(CX)
-	VPANDD       320(DI), Z0, Z2
-	VPSLLD       $0x03, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 320(CX)
-	VPANDD       512(DI), Z0, Z2
-	VPSLLD       $0x02, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 512(CX)
-	VPANDD       704(DI), Z0, Z2
-	VPSLLD       $0x01, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 704(CX)
-	VPSRLD       $0x04, 128(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPTERNLOGD   $0xf8, 896(DI), Z1, Z2
-	VMOVDQU32    Z2, 896(CX)
-	VPSRLD       $0x04, 320(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x01, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1088(CX)
-	VPSRLD       $0x04, 512(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x02, 896(DI), Z3
-	VPTERNLOGD   $0xf8, Z3, Z1, Z2
-	VMOVDQU32    Z2, 1280(CX)
-	VPSRLD       $0x04, 704(DI), Z2
-	VPANDD       Z0, Z2, Z2
-	VPSRLD       $0x03, 896(DI), Z0
-	VPTERNLOGD   $0xf8, Z0, Z1, Z2
-	VMOVDQU32    Z2, 1472(CX)
-	PREFETCHT0   (SI)
-	PREFETCHT0   64(SI)
-	PREFETCHT0   128(SI)
-	PREFETCHT0   192(SI)
-	PREFETCHT0   256(SI)
-	PREFETCHT0   320(SI)
-	PREFETCHT0   384(SI)
-	PREFETCHT0   448(SI)
-	PREFETCHT0   512(SI)
-	PREFETCHT0   576(SI)
-	PREFETCHT0   640(SI)
-	PREFETCHT0   704(SI)
-	PREFETCHT0   768(SI)
-	PREFETCHT0   832(SI)
-	PREFETCHT0   896(SI)
-	PREFETCHT0   960(SI)
-	PREFETCHT0   1024(SI)
-	PREFETCHT0   1088(SI)
-	PREFETCHT0   1152(SI)
-	PREFETCHT0   1216(SI)
-	PREFETCHT0   1280(SI)
-	ADDQ         b_len+72(FP), AX
-	ADDQ         $+2688, CX
-	SUBQ         $+32, k+104(FP)
-	DECQ         DX
-	JNZ          manyexpand
-	MOVQ         AX, b_base+64(FP)
-	MOVQ         x_base+32(FP), AX
-	MOVQ         AX, 24(SP)
-	MOVQ         56(SP), AX
-	MOVQ         AX, 32(SP)
-	MOVQ         m+96(FP), AX
-	MOVQ         AX, 8(SP)
+	MOVQ         CX, R8
+	MOVQ         $0x00000003, R9
+
+manyvector:
+	VPANDD     (DI), Z0, Z2
+	VPSLLD     $0x04, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, (R8)
+	VPANDD     192(DI), Z0, Z2
+	VPSLLD     $0x03, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 192(R8)
+	VPANDD     384(DI), Z0, Z2
+	VPSLLD     $0x02, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 384(R8)
+	VPANDD     576(DI), Z0, Z2
+	VPSLLD     $0x01, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 576(R8)
+	VPSRLD     $0x04, (DI), Z2
+	VPANDD     Z0, Z2, Z2
+	VPTERNLOGD $0xf8, 768(DI), Z1, Z2
+	VMOVDQU32  Z2, 768(R8)
+	VPSRLD     $0x04, 192(DI), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x01, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 960(R8)
+	VPSRLD     $0x04, 384(DI), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x02, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 1152(R8)
+	VPSRLD     $0x04, 576(DI), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x03, 768(DI), Z3
+	VPTERNLOGD $0xf8, Z3, Z1, Z2
+	VMOVDQU32  Z2, 1344(R8)
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	DECQ       R9
+	JNZ        manyvector
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	PREFETCHT0 256(SI)
+	PREFETCHT0 320(SI)
+	PREFETCHT0 384(SI)
+	PREFETCHT0 448(SI)
+	PREFETCHT0 512(SI)
+	PREFETCHT0 576(SI)
+	PREFETCHT0 640(SI)
+	PREFETCHT0 704(SI)
+	PREFETCHT0 768(SI)
+	PREFETCHT0 832(SI)
+	PREFETCHT0 896(SI)
+	PREFETCHT0 960(SI)
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	PREFETCHT0 1152(SI)
+	PREFETCHT0 1216(SI)
+	PREFETCHT0 1280(SI)
+	ADDQ       b_len+72(FP), AX
+	ADDQ       $+2688, CX
+	SUBQ       $+32, k+104(FP)
+	DECQ       DX
+	JNZ        manyexpand
+	MOVQ       AX, b_base+64(FP)
+	MOVQ       x_base+32(FP), AX
+	MOVQ       AX, 24(SP)
+	MOVQ       56(SP), AX
+	MOVQ       AX, 32(SP)
+	MOVQ       m+96(FP), AX
+	MOVQ       AX, 8(SP)
 
 manyrows:
 	MOVQ    40(SP), AX
@@ -24186,16 +23701,23 @@ halvesaskingrows1done:
 	RET
 
 halvesaskingnone:
-	// Tiles of 4 × 3 vectors.
+	// Tiles of 3 to 4 × 3 vectors.
 halvesrows4:
-	CMPQ m+96(FP), $+4
-	JL   halvesrows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      halvesrows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 11136(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
@@ -24257,6 +23779,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z25
 	VPSLLD       $0x03, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD (R9), Z26
 	VPBROADCASTD 4(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -24299,6 +23822,7 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z27, Z25, Z27
 	VPADDW       Z27, Z26, Z26
 	VPDPWSSD     Z14, Z26, Z8
+	JEQ          halvesrows4next0
 	VPBROADCASTD (R10), Z26
 	VPBROADCASTD 4(R10), Z27
 	VPMADDUBSW   Z26, Z20, Z20
@@ -24313,6 +23837,8 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z27, Z25, Z21
 	VPADDW       Z21, Z20, Z20
 	VPDPWSSD     Z14, Z20, Z11
+
+halvesrows4next0:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
@@ -24340,6 +23866,7 @@ halvesrows4wordpair:
 	VPANDD       Z15, Z25, Z25
 	VPSRLD       $0x01, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD 16(R9), Z26
 	VPBROADCASTD 20(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -24382,6 +23909,7 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z27, Z25, Z27
 	VPADDW       Z27, Z26, Z26
 	VPDPWSSD     Z14, Z26, Z8
+	JEQ          halvesrows4next1
 	VPBROADCASTD 16(R10), Z26
 	VPBROADCASTD 20(R10), Z27
 	VPMADDUBSW   Z26, Z20, Z20
@@ -24396,6 +23924,8 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z27, Z25, Z21
 	VPADDW       Z21, Z20, Z20
 	VPDPWSSD     Z14, Z20, Z11
+
+halvesrows4next1:
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
 	PREFETCHT0   64(R12)
@@ -24424,6 +23954,7 @@ halvesrows4wordpair:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -24454,6 +23985,7 @@ halvesrows4wordpair:
 	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z8, Z8
 	VFMADD213PS  128(R10)(CX*2), Z15, Z8
+	JEQ          halvesrows4next2
 	VBROADCASTSS 32(R9), Z15
 	VMULPS       Z15, Z12, Z12
 	VCVTDQ2PS    Z9, Z9
@@ -24464,6 +23996,8 @@ halvesrows4wordpair:
 	VMULPS       Z15, Z14, Z12
 	VCVTDQ2PS    Z11, Z11
 	VFMADD213PS  128(R11), Z12, Z11
+
+halvesrows4next2:
 	MOVQ         c_base+0(FP), R12
 	VCVTPH2PS    96(R12), Z15
 	VCVTPH2PS    128(R12), Z16
@@ -24471,6 +24005,7 @@ halvesrows4wordpair:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -24522,6 +24057,7 @@ halvesrows4wordpair:
 	VMULPS       Z0, Z17, Z0
 	VFMADD213PS  Z8, Z0, Z1
 	VMOVUPS      Z1, 128(R10)(CX*2)
+	JEQ          halvesrows4next3
 	VBROADCASTSS 32(R9), Z0
 	VPBROADCASTD 44(R9), Z1
 	VPMADDWD     Z1, Z12, Z2
@@ -24539,10 +24075,12 @@ halvesrows4wordpair:
 	VMULPS       Z0, Z17, Z0
 	VFMADD213PS  Z11, Z0, Z1
 	VMOVUPS      Z1, 128(R11)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows4block
+
+halvesrows4next3:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  halvesrows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -24555,309 +24093,6 @@ halvesrows4wordpair:
 	JMP    halvesrows4
 
 halvesrows4done:
-	// Tiles of 3 × 3 vectors.
-halvesrows3:
-	CMPQ m+96(FP), $+3
-	JL   halvesrows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-halvesrows3block:
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-	MOVQ       DI, R8
-	ADDQ       BX, R8
-	ADDQ       BX, R8
-	MOVQ       SI, R9
-	VPMOVSXBW  (DI), Z9
-	VPMOVSXBW  32(DI), Z10
-	VPMOVSXBW  64(DI), Z11
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VMOVDQU32  const0f0f0f0fAVX512<>+0(SB), Z12
-	VMOVDQU32  const10101010AVX512<>+0(SB), Z13
-	VMOVDQU32  768(R8), Z14
-	VMOVDQU32  832(R8), Z15
-	VMOVDQU32  896(R8), Z16
-	MOVQ       $0x00000002, R10
-	PCALIGN    $0x40
-
-halvesrows3wordpair:
-	VPANDD       (R8), Z12, Z17
-	VPSLLD       $0x04, Z14, Z18
-	VPTERNLOGD   $0xf8, Z18, Z13, Z17
-	VPANDD       64(R8), Z12, Z18
-	VPSLLD       $0x04, Z15, Z19
-	VPTERNLOGD   $0xf8, Z19, Z13, Z18
-	VPANDD       128(R8), Z12, Z19
-	VPSLLD       $0x04, Z16, Z20
-	VPTERNLOGD   $0xf8, Z20, Z13, Z19
-	VPANDD       192(R8), Z12, Z20
-	VPSLLD       $0x03, Z14, Z21
-	VPTERNLOGD   $0xf8, Z21, Z13, Z20
-	VPANDD       256(R8), Z12, Z21
-	VPSLLD       $0x03, Z15, Z22
-	VPTERNLOGD   $0xf8, Z22, Z13, Z21
-	VPANDD       320(R8), Z12, Z22
-	VPSLLD       $0x03, Z16, Z23
-	VPTERNLOGD   $0xf8, Z23, Z13, Z22
-	VPBROADCASTD (R9), Z23
-	VPBROADCASTD 4(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z9, Z25, Z0
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z10, Z25, Z1
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z11, Z23, Z2
-	VPBROADCASTD (R9)(DX*1), Z23
-	VPBROADCASTD 4(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z9, Z25, Z3
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z10, Z25, Z4
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z11, Z23, Z5
-	VPBROADCASTD (R9)(DX*2), Z23
-	VPBROADCASTD 4(R9)(DX*2), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z9, Z17, Z6
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z10, Z17, Z7
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z11, Z17, Z8
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z17
-	VPANDD       Z12, Z17, Z17
-	VPTERNLOGD   $0xf8, Z14, Z13, Z17
-	VPSRLD       $0x04, 64(R8), Z18
-	VPANDD       Z12, Z18, Z18
-	VPTERNLOGD   $0xf8, Z15, Z13, Z18
-	VPSRLD       $0x04, 128(R8), Z19
-	VPANDD       Z12, Z19, Z19
-	VPTERNLOGD   $0xf8, Z16, Z13, Z19
-	VPSRLD       $0x04, 192(R8), Z20
-	VPANDD       Z12, Z20, Z20
-	VPSRLD       $0x01, Z14, Z21
-	VPTERNLOGD   $0xf8, Z21, Z13, Z20
-	VPSRLD       $0x04, 256(R8), Z21
-	VPANDD       Z12, Z21, Z21
-	VPSRLD       $0x01, Z15, Z22
-	VPTERNLOGD   $0xf8, Z22, Z13, Z21
-	VPSRLD       $0x04, 320(R8), Z22
-	VPANDD       Z12, Z22, Z22
-	VPSRLD       $0x01, Z16, Z23
-	VPTERNLOGD   $0xf8, Z23, Z13, Z22
-	VPBROADCASTD 16(R9), Z23
-	VPBROADCASTD 20(R9), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z9, Z25, Z0
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z10, Z25, Z1
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z11, Z23, Z2
-	VPBROADCASTD 16(R9)(DX*1), Z23
-	VPBROADCASTD 20(R9)(DX*1), Z24
-	VPMADDUBSW   Z23, Z17, Z25
-	VPMADDUBSW   Z24, Z20, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z9, Z25, Z3
-	VPMADDUBSW   Z23, Z18, Z25
-	VPMADDUBSW   Z24, Z21, Z26
-	VPADDW       Z26, Z25, Z25
-	VPDPWSSD     Z10, Z25, Z4
-	VPMADDUBSW   Z23, Z19, Z23
-	VPMADDUBSW   Z24, Z22, Z24
-	VPADDW       Z24, Z23, Z23
-	VPDPWSSD     Z11, Z23, Z5
-	VPBROADCASTD 16(R9)(DX*2), Z23
-	VPBROADCASTD 20(R9)(DX*2), Z24
-	VPMADDUBSW   Z23, Z17, Z17
-	VPMADDUBSW   Z24, Z20, Z20
-	VPADDW       Z20, Z17, Z17
-	VPDPWSSD     Z9, Z17, Z6
-	VPMADDUBSW   Z23, Z18, Z17
-	VPMADDUBSW   Z24, Z21, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z10, Z17, Z7
-	VPMADDUBSW   Z23, Z19, Z17
-	VPMADDUBSW   Z24, Z22, Z18
-	VPADDW       Z18, Z17, Z17
-	VPDPWSSD     Z11, Z17, Z8
-	MOVQ         x_cap+48(FP), R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x02, Z14, Z14
-	VPSRLD       $0x02, Z15, Z15
-	VPSRLD       $0x02, Z16, Z16
-	ADDQ         $+384, R8
-	ADDQ         $0x00000008, R9
-	DECQ         R10
-	JNZ          halvesrows3wordpair
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	MOVQ         SI, R8
-	MOVQ         AX, R9
-	MOVQ         c_base+0(FP), R10
-	VCVTPH2PS    (R10), Z9
-	VCVTPH2PS    32(R10), Z10
-	VCVTPH2PS    64(R10), Z11
-	VBROADCASTSS 32(R8), Z12
-	VMULPS       Z12, Z9, Z13
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R9), Z13, Z0
-	VMULPS       Z12, Z10, Z13
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R9), Z13, Z1
-	VMULPS       Z12, Z11, Z12
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R9), Z12, Z2
-	VBROADCASTSS 32(R8)(DX*1), Z12
-	VMULPS       Z12, Z9, Z13
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R9)(CX*1), Z13, Z3
-	VMULPS       Z12, Z10, Z13
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R9)(CX*1), Z13, Z4
-	VMULPS       Z12, Z11, Z12
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R9)(CX*1), Z12, Z5
-	VBROADCASTSS 32(R8)(DX*2), Z12
-	VMULPS       Z12, Z9, Z9
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R9)(CX*2), Z9, Z6
-	VMULPS       Z12, Z10, Z9
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R9)(CX*2), Z9, Z7
-	VMULPS       Z12, Z11, Z9
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R9)(CX*2), Z9, Z8
-	MOVQ         c_base+0(FP), R10
-	VCVTPH2PS    96(R10), Z12
-	VCVTPH2PS    128(R10), Z13
-	VCVTPH2PS    160(R10), Z14
-	VPMOVSXBW    96(DI), Z9
-	VPMOVSXBW    128(DI), Z10
-	VPMOVSXBW    160(DI), Z11
-	VBROADCASTSS 32(R8), Z15
-	VPBROADCASTD 44(R8), Z16
-	VPMADDWD     Z16, Z9, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z15, Z12, Z18
-	VFMADD213PS  Z0, Z18, Z17
-	VMOVUPS      Z17, (R9)
-	VPMADDWD     Z16, Z10, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS       Z15, Z13, Z17
-	VFMADD213PS  Z1, Z17, Z0
-	VMOVUPS      Z0, 64(R9)
-	VPMADDWD     Z16, Z11, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS       Z15, Z14, Z1
-	VFMADD213PS  Z2, Z1, Z0
-	VMOVUPS      Z0, 128(R9)
-	VBROADCASTSS 32(R8)(DX*1), Z0
-	VPBROADCASTD 44(R8)(DX*1), Z1
-	VPMADDWD     Z1, Z9, Z2
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z12, Z15
-	VFMADD213PS  Z3, Z15, Z2
-	VMOVUPS      Z2, (R9)(CX*1)
-	VPMADDWD     Z1, Z10, Z2
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z13, Z3
-	VFMADD213PS  Z4, Z3, Z2
-	VMOVUPS      Z2, 64(R9)(CX*1)
-	VPMADDWD     Z1, Z11, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z14, Z0
-	VFMADD213PS  Z5, Z0, Z1
-	VMOVUPS      Z1, 128(R9)(CX*1)
-	VBROADCASTSS 32(R8)(DX*2), Z0
-	VPBROADCASTD 44(R8)(DX*2), Z1
-	VPMADDWD     Z1, Z9, Z2
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z12, Z3
-	VFMADD213PS  Z6, Z3, Z2
-	VMOVUPS      Z2, (R9)(CX*2)
-	VPMADDWD     Z1, Z10, Z2
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z13, Z3
-	VFMADD213PS  Z7, Z3, Z2
-	VMOVUPS      Z2, 64(R9)(CX*2)
-	VPMADDWD     Z1, Z11, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z14, Z0
-	VFMADD213PS  Z8, Z0, Z1
-	VMOVUPS      Z1, 128(R9)(CX*2)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    halvesrows3
-
-halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
 	CMPQ    m+96(FP), $+2
@@ -25394,10 +24629,10 @@ vectors1rows4wordintegersany:
 	VCVTDQ2PS Z8, Z8
 	VPSRAD    $0x10, Z7, Z7
 	VCVTDQ2PS Z7, Z7
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
 	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VXORPS    Z12, Z12, Z12
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
@@ -25406,42 +24641,42 @@ vectors1rows4wordintegersany:
 	PCALIGN   $0x40
 
 vectors1rows4wordgroup1:
-	VPSRLD        $0x10, (R10), Z10
-	VMOVDQU32     (R10)(BX*2), Z11
-	VPTERNLOGD    $0xb8, Z10, Z0, Z11
-	VPSRLD        $0x10, Z3, Z12
-	VPSRLD        $0x01, Z3, Z10
-	VPTERNLOGD    $0xb8, Z12, Z0, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x04, Z10, Z12
-	VPTERNLOGD    $0xb8, Z11, Z1, Z12
-	VPDPBUSD.BCST (R11), Z12, Z4
-	VPDPBUSD.BCST 32(R11), Z12, Z5
-	VPDPBUSD.BCST 64(R11), Z12, Z6
-	VPDPBUSD.BCST 96(R11), Z12, Z9
-	VPSRLD        $0x04, Z11, Z11
-	VPTERNLOGD    $0xb8, Z11, Z1, Z10
-	VPDPBUSD.BCST 8(R11), Z10, Z4
-	VPDPBUSD.BCST 40(R11), Z10, Z5
-	VPDPBUSD.BCST 72(R11), Z10, Z6
-	VPDPBUSD.BCST 104(R11), Z10, Z9
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
+	VPSRLD        $0x10, Z3, Z6
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z6, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z6
+	VPTERNLOGD    $0xb8, Z5, Z1, Z6
+	VPDPBUSD.BCST (R11), Z6, Z9
+	VPDPBUSD.BCST 32(R11), Z6, Z10
+	VPDPBUSD.BCST 64(R11), Z6, Z11
+	VPDPBUSD.BCST 96(R11), Z6, Z12
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z9
+	VPDPBUSD.BCST 40(R11), Z4, Z10
+	VPDPBUSD.BCST 72(R11), Z4, Z11
+	VPDPBUSD.BCST 104(R11), Z4, Z12
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows4wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z7, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z7, Z5, Z4
 	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z7, Z6, Z5
 	VXORPS        Z6, Z6, Z6
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z6
+	VFMADD231PS   Z7, Z9, Z3
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z4
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z5
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z7, Z12, Z6
 	VXORPS        Z7, Z7, Z7
 	VXORPS        Z9, Z9, Z9
 	VXORPS        Z10, Z10, Z10
@@ -25633,9 +24868,9 @@ vectors1rows3wordintegersany:
 	VCVTDQ2PS Z7, Z7
 	VPSRAD    $0x10, Z6, Z6
 	VCVTDQ2PS Z6, Z6
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
 	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
@@ -25644,37 +24879,37 @@ vectors1rows3wordintegersany:
 	PCALIGN   $0x40
 
 vectors1rows3wordgroup1:
-	VPSRLD        $0x10, (R10), Z9
-	VMOVDQU32     (R10)(BX*2), Z10
-	VPTERNLOGD    $0xb8, Z9, Z0, Z10
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
 	VPSRLD        $0x10, Z3, Z11
-	VPSRLD        $0x01, Z3, Z9
-	VPTERNLOGD    $0xb8, Z11, Z0, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x04, Z9, Z11
-	VPTERNLOGD    $0xb8, Z10, Z1, Z11
-	VPDPBUSD.BCST (R11), Z11, Z4
-	VPDPBUSD.BCST 32(R11), Z11, Z5
-	VPDPBUSD.BCST 64(R11), Z11, Z8
-	VPSRLD        $0x04, Z10, Z10
-	VPTERNLOGD    $0xb8, Z10, Z1, Z9
-	VPDPBUSD.BCST 8(R11), Z9, Z4
-	VPDPBUSD.BCST 40(R11), Z9, Z5
-	VPDPBUSD.BCST 72(R11), Z9, Z8
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z11, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z11
+	VPTERNLOGD    $0xb8, Z5, Z1, Z11
+	VPDPBUSD.BCST (R11), Z11, Z8
+	VPDPBUSD.BCST 32(R11), Z11, Z9
+	VPDPBUSD.BCST 64(R11), Z11, Z10
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z8
+	VPDPBUSD.BCST 40(R11), Z4, Z9
+	VPDPBUSD.BCST 72(R11), Z4, Z10
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows3wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z6, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z6, Z5, Z4
 	VXORPS        Z5, Z5, Z5
 	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z5
+	VFMADD231PS   Z6, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z6, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z6, Z10, Z5
 	VXORPS        Z6, Z6, Z6
 	VXORPS        Z8, Z8, Z8
 	VXORPS        Z9, Z9, Z9
@@ -25844,8 +25079,8 @@ vectors1rows2wordintegersany:
 	VCVTDQ2PS Z6, Z6
 	VPSRAD    $0x10, Z5, Z5
 	VCVTDQ2PS Z5, Z5
-	VXORPS    Z4, Z4, Z4
 	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
@@ -25854,32 +25089,32 @@ vectors1rows2wordintegersany:
 	PCALIGN   $0x40
 
 vectors1rows2wordgroup1:
-	VPSRLD        $0x10, (R10), Z8
+	VPSRLD        $0x10, (R10), Z4
 	VMOVDQU32     (R10)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPTERNLOGD    $0xb8, Z4, Z0, Z9
 	VPSRLD        $0x10, Z3, Z10
-	VPSRLD        $0x01, Z3, Z8
-	VPTERNLOGD    $0xb8, Z10, Z0, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x04, Z8, Z10
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z10, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z10
 	VPTERNLOGD    $0xb8, Z9, Z1, Z10
-	VPDPBUSD.BCST (R11), Z10, Z4
-	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPDPBUSD.BCST (R11), Z10, Z7
+	VPDPBUSD.BCST 32(R11), Z10, Z8
 	VPSRLD        $0x04, Z9, Z9
-	VPTERNLOGD    $0xb8, Z9, Z1, Z8
-	VPDPBUSD.BCST 8(R11), Z8, Z4
-	VPDPBUSD.BCST 40(R11), Z8, Z7
+	VPTERNLOGD    $0xb8, Z9, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z7
+	VPDPBUSD.BCST 40(R11), Z4, Z8
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows2wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z5, Z4, Z3
 	VXORPS        Z4, Z4, Z4
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z4
+	VFMADD231PS   Z5, Z7, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z5, Z8, Z4
 	VXORPS        Z5, Z5, Z5
 	VXORPS        Z7, Z7, Z7
 	LEAQ          (R9)(BX*8), R10
@@ -26241,7 +25476,7 @@ few:
 
 // func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped6AVX512(SB), $11136-113
+TEXT ·weightGemmInt8Grouped6AVX512(SB), $11144-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -26356,189 +25591,97 @@ manypassed:
 	VMOVDQU32    const30303030AVX512<>+0(SB), Z1
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z2
 	LEAQ         96(AX), DI
-	VPANDD       (DI), Z0, Z3
-	VPSLLD       $0x04, 768(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       192(DI), Z0, Z4
-	VPSLLD       $0x02, 768(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 768(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, (CX)
-	VPANDD       384(DI), Z0, Z3
-	VPSLLD       $0x04, 960(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       576(DI), Z0, Z4
-	VPSLLD       $0x02, 960(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 960(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 192(CX)
-	VPSRLD       $0x04, (DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 768(DI), Z1, Z3
-	VPSRLD       $0x04, 192(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 768(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1152(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 384(CX)
-	VPSRLD       $0x04, 384(DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 960(DI), Z1, Z3
-	VPSRLD       $0x04, 576(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 960(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1344(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 576(CX)
-	VPANDD       64(DI), Z0, Z3
-	VPSLLD       $0x04, 832(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       256(DI), Z0, Z4
-	VPSLLD       $0x02, 832(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 832(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 64(CX)
-	VPANDD       448(DI), Z0, Z3
-	VPSLLD       $0x04, 1024(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       640(DI), Z0, Z4
-	VPSLLD       $0x02, 1024(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1024(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 256(CX)
-	VPSRLD       $0x04, 64(DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 832(DI), Z1, Z3
-	VPSRLD       $0x04, 256(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 832(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1216(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 448(CX)
-	VPSRLD       $0x04, 448(DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 1024(DI), Z1, Z3
-	VPSRLD       $0x04, 640(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 1024(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1408(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 640(CX)
-	VPANDD       128(DI), Z0, Z3
-	VPSLLD       $0x04, 896(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       320(DI), Z0, Z4
-	VPSLLD       $0x02, 896(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 896(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 128(CX)
-	VPANDD       512(DI), Z0, Z3
-	VPSLLD       $0x04, 1088(DI), Z4
-	VPTERNLOGD   $0xf8, Z4, Z1, Z3
-	VPANDD       704(DI), Z0, Z4
-	VPSLLD       $0x02, 1088(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1088(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 320(CX)
-	VPSRLD       $0x04, 128(DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 896(DI), Z1, Z3
-	VPSRLD       $0x04, 320(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 896(DI), Z5
-	VPTERNLOGD   $0xf8, Z5, Z1, Z4
-	VPSLLD       $0x10, Z4, Z5
-	VPTERNLOGD   $0xb8, Z3, Z2, Z5
-	VMOVDQU32    Z5, 1280(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 512(CX)
-	VPSRLD       $0x04, 512(DI), Z3
-	VPANDD       Z0, Z3, Z3
-	VPTERNLOGD   $0xf8, 1088(DI), Z1, Z3
-	VPSRLD       $0x04, 704(DI), Z4
-	VPANDD       Z0, Z4, Z4
-	VPSRLD       $0x02, 1088(DI), Z0
-	VPTERNLOGD   $0xf8, Z0, Z1, Z4
-	VPSLLD       $0x10, Z4, Z0
-	VPTERNLOGD   $0xb8, Z3, Z2, Z0
-	VMOVDQU32    Z0, 1472(CX)
-	VPSRLD       $0x10, Z3, Z3
-	VPTERNLOGD   $0xb8, Z3, Z2, Z4
-	VMOVDQU32    Z4, 704(CX)
-	PREFETCHT0   (SI)
-	PREFETCHT0   64(SI)
-	PREFETCHT0   128(SI)
-	PREFETCHT0   192(SI)
-	PREFETCHT0   256(SI)
-	PREFETCHT0   320(SI)
-	PREFETCHT0   384(SI)
-	PREFETCHT0   448(SI)
-	PREFETCHT0   512(SI)
-	PREFETCHT0   576(SI)
-	PREFETCHT0   640(SI)
-	PREFETCHT0   704(SI)
-	PREFETCHT0   768(SI)
-	PREFETCHT0   832(SI)
-	PREFETCHT0   896(SI)
-	PREFETCHT0   960(SI)
-	PREFETCHT0   1024(SI)
-	PREFETCHT0   1088(SI)
-	PREFETCHT0   1152(SI)
-	PREFETCHT0   1216(SI)
-	PREFETCHT0   1280(SI)
-	ADDQ         b_len+72(FP), AX
-	ADDQ         $+2688, CX
-	SUBQ         $+32, k+104(FP)
-	DECQ         DX
-	JNZ          manyexpand
-	MOVQ         AX, b_base+64(FP)
-	MOVQ         x_base+32(FP), AX
-	MOVQ         AX, 24(SP)
-	MOVQ         56(SP), AX
-	MOVQ         AX, 32(SP)
-	MOVQ         m+96(FP), AX
-	MOVQ         AX, 8(SP)
+	MOVQ         CX, R8
+	MOVQ         $0x00000003, R9
+
+manyvector:
+	VPANDD     (DI), Z0, Z3
+	VPSLLD     $0x04, 768(DI), Z4
+	VPTERNLOGD $0xf8, Z4, Z1, Z3
+	VPANDD     192(DI), Z0, Z4
+	VPSLLD     $0x02, 768(DI), Z5
+	VPTERNLOGD $0xf8, Z5, Z1, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 768(R8)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, (R8)
+	VPANDD     384(DI), Z0, Z3
+	VPSLLD     $0x04, 960(DI), Z4
+	VPTERNLOGD $0xf8, Z4, Z1, Z3
+	VPANDD     576(DI), Z0, Z4
+	VPSLLD     $0x02, 960(DI), Z5
+	VPTERNLOGD $0xf8, Z5, Z1, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 960(R8)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 192(R8)
+	VPSRLD     $0x04, (DI), Z3
+	VPANDD     Z0, Z3, Z3
+	VPTERNLOGD $0xf8, 768(DI), Z1, Z3
+	VPSRLD     $0x04, 192(DI), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 768(DI), Z5
+	VPTERNLOGD $0xf8, Z5, Z1, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1152(R8)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 384(R8)
+	VPSRLD     $0x04, 384(DI), Z3
+	VPANDD     Z0, Z3, Z3
+	VPTERNLOGD $0xf8, 960(DI), Z1, Z3
+	VPSRLD     $0x04, 576(DI), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 960(DI), Z5
+	VPTERNLOGD $0xf8, Z5, Z1, Z4
+	VPSLLD     $0x10, Z4, Z5
+	VPTERNLOGD $0xb8, Z3, Z2, Z5
+	VMOVDQU32  Z5, 1344(R8)
+	VPSRLD     $0x10, Z3, Z3
+	VPTERNLOGD $0xb8, Z3, Z2, Z4
+	VMOVDQU32  Z4, 576(R8)
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	DECQ       R9
+	JNZ        manyvector
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 192(SI)
+	PREFETCHT0 256(SI)
+	PREFETCHT0 320(SI)
+	PREFETCHT0 384(SI)
+	PREFETCHT0 448(SI)
+	PREFETCHT0 512(SI)
+	PREFETCHT0 576(SI)
+	PREFETCHT0 640(SI)
+	PREFETCHT0 704(SI)
+	PREFETCHT0 768(SI)
+	PREFETCHT0 832(SI)
+	PREFETCHT0 896(SI)
+	PREFETCHT0 960(SI)
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	PREFETCHT0 1152(SI)
+	PREFETCHT0 1216(SI)
+	PREFETCHT0 1280(SI)
+	ADDQ       b_len+72(FP), AX
+	ADDQ       $+2688, CX
+	SUBQ       $+32, k+104(FP)
+	DECQ       DX
+	JNZ        manyexpand
+	MOVQ       AX, b_base+64(FP)
+	MOVQ       x_base+32(FP), AX
+	MOVQ       AX, 24(SP)
+	MOVQ       56(SP), AX
+	MOVQ       AX, 32(SP)
+	MOVQ       m+96(FP), AX
+	MOVQ       AX, 8(SP)
 
 manyrows:
 	MOVQ    40(SP), AX
@@ -27298,16 +26441,23 @@ halvesaskingrows1done:
 	RET
 
 halvesaskingnone:
-	// Tiles of 4 × 3 vectors.
+	// Tiles of 3 to 4 × 3 vectors.
 halvesrows4:
-	CMPQ m+96(FP), $+4
-	JL   halvesrows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      halvesrows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 11136(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 halvesrows4block:
 	MOVQ       x_len+40(FP), R8
@@ -27331,6 +26481,10 @@ halvesrows4blockpassed:
 	VPMOVSXBW    (DI), Z12
 	VPMOVSXBW    32(DI), Z13
 	VPMOVSXBW    64(DI), Z14
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD 44(R9), Z0
 	VPMADDWD     Z12, Z0, Z0
 	VPSLLD       $0x05, Z0, Z0
@@ -27358,6 +26512,7 @@ halvesrows4blockpassed:
 	VPBROADCASTD 44(R9)(DX*2), Z8
 	VPMADDWD     Z14, Z8, Z8
 	VPSLLD       $0x05, Z8, Z8
+	JEQ          halvesrows4next0
 	VPBROADCASTD 44(R10), Z9
 	VPMADDWD     Z12, Z9, Z9
 	VPSLLD       $0x05, Z9, Z9
@@ -27367,11 +26522,13 @@ halvesrows4blockpassed:
 	VPBROADCASTD 44(R10), Z11
 	VPMADDWD     Z14, Z11, Z11
 	VPSLLD       $0x05, Z11, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z15
-	VMOVDQU32    const30303030AVX512<>+0(SB), Z16
-	MOVQ         R8, R12
-	MOVQ         $0x00000002, R11
-	PCALIGN      $0x40
+
+halvesrows4next0:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z15
+	VMOVDQU32 const30303030AVX512<>+0(SB), Z16
+	MOVQ      R8, R12
+	MOVQ      $0x00000002, R11
+	PCALIGN   $0x40
 
 halvesrows4wordpair:
 	VPANDD       (R8), Z15, Z17
@@ -27392,6 +26549,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z22
 	VPSLLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD (R9), Z23
 	VPBROADCASTD 4(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -27434,6 +26592,7 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z24, Z22, Z24
 	VPADDW       Z24, Z23, Z23
 	VPDPWSSD     Z14, Z23, Z8
+	JEQ          halvesrows4next1
 	VPBROADCASTD (R10), Z23
 	VPBROADCASTD 4(R10), Z24
 	VPMADDUBSW   Z23, Z17, Z17
@@ -27448,6 +26607,8 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+
+halvesrows4next1:
 	MOVQ         x_cap+48(FP), R13
 	PREFETCHT0   (R13)
 	PREFETCHT0   64(R13)
@@ -27475,6 +26636,7 @@ halvesrows4wordpair:
 	VPANDD       Z15, Z22, Z22
 	VPSRLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
+	CMPQ         11136(SP), $-126
 	VPBROADCASTD 16(R9), Z23
 	VPBROADCASTD 20(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -27517,6 +26679,7 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z24, Z22, Z24
 	VPADDW       Z24, Z23, Z23
 	VPDPWSSD     Z14, Z23, Z8
+	JEQ          halvesrows4next2
 	VPBROADCASTD 16(R10), Z23
 	VPBROADCASTD 20(R10), Z24
 	VPMADDUBSW   Z23, Z17, Z17
@@ -27531,6 +26694,8 @@ halvesrows4wordpair:
 	VPMADDUBSW   Z24, Z22, Z18
 	VPADDW       Z18, Z17, Z17
 	VPDPWSSD     Z14, Z17, Z11
+
+halvesrows4next2:
 	MOVQ         x_cap+48(FP), R13
 	PREFETCHT0   (R13)
 	PREFETCHT0   64(R13)
@@ -27559,6 +26724,7 @@ halvesrows4wordpair:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
+	CMPQ         11136(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -27598,6 +26764,7 @@ halvesrows4wordpair:
 	VCVTDQ2PS    Z8, Z8
 	VFMADD213PS  128(R10)(CX*2), Z0, Z8
 	VMOVUPS      Z8, 128(R10)(CX*2)
+	JEQ          halvesrows4next3
 	VBROADCASTSS 32(R9), Z0
 	VMULPS       Z0, Z12, Z1
 	VCVTDQ2PS    Z9, Z9
@@ -27611,10 +26778,12 @@ halvesrows4wordpair:
 	VCVTDQ2PS    Z11, Z11
 	VFMADD213PS  128(R11), Z0, Z11
 	VMOVUPS      Z11, 128(R11)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows4block
+
+halvesrows4next3:
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  halvesrows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -27627,277 +26796,6 @@ halvesrows4wordpair:
 	JMP    halvesrows4
 
 halvesrows4done:
-	// Tiles of 3 × 3 vectors.
-halvesrows3:
-	CMPQ m+96(FP), $+3
-	JL   halvesrows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-halvesrows3block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        halvesrows3blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-halvesrows3blockpassed:
-	MOVQ         DI, R8
-	ADDQ         BX, R8
-	MOVQ         SI, R9
-	VPMOVSXBW    (DI), Z9
-	VPMOVSXBW    32(DI), Z10
-	VPMOVSXBW    64(DI), Z11
-	VPBROADCASTD 44(R9), Z0
-	VPMADDWD     Z9, Z0, Z0
-	VPSLLD       $0x05, Z0, Z0
-	VPBROADCASTD 44(R9), Z1
-	VPMADDWD     Z10, Z1, Z1
-	VPSLLD       $0x05, Z1, Z1
-	VPBROADCASTD 44(R9), Z2
-	VPMADDWD     Z11, Z2, Z2
-	VPSLLD       $0x05, Z2, Z2
-	VPBROADCASTD 44(R9)(DX*1), Z3
-	VPMADDWD     Z9, Z3, Z3
-	VPSLLD       $0x05, Z3, Z3
-	VPBROADCASTD 44(R9)(DX*1), Z4
-	VPMADDWD     Z10, Z4, Z4
-	VPSLLD       $0x05, Z4, Z4
-	VPBROADCASTD 44(R9)(DX*1), Z5
-	VPMADDWD     Z11, Z5, Z5
-	VPSLLD       $0x05, Z5, Z5
-	VPBROADCASTD 44(R9)(DX*2), Z6
-	VPMADDWD     Z9, Z6, Z6
-	VPSLLD       $0x05, Z6, Z6
-	VPBROADCASTD 44(R9)(DX*2), Z7
-	VPMADDWD     Z10, Z7, Z7
-	VPSLLD       $0x05, Z7, Z7
-	VPBROADCASTD 44(R9)(DX*2), Z8
-	VPMADDWD     Z11, Z8, Z8
-	VPSLLD       $0x05, Z8, Z8
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
-	VMOVDQU32    const30303030AVX512<>+0(SB), Z13
-	MOVQ         R8, R11
-	MOVQ         $0x00000002, R10
-	PCALIGN      $0x40
-
-halvesrows3wordpair:
-	VPANDD       (R8), Z12, Z14
-	VPSLLD       $0x04, 768(R11), Z15
-	VPTERNLOGD   $0xf8, Z15, Z13, Z14
-	VPANDD       64(R8), Z12, Z15
-	VPSLLD       $0x04, 832(R11), Z16
-	VPTERNLOGD   $0xf8, Z16, Z13, Z15
-	VPANDD       128(R8), Z12, Z16
-	VPSLLD       $0x04, 896(R11), Z17
-	VPTERNLOGD   $0xf8, Z17, Z13, Z16
-	VPANDD       192(R8), Z12, Z17
-	VPSLLD       $0x02, 768(R11), Z18
-	VPTERNLOGD   $0xf8, Z18, Z13, Z17
-	VPANDD       256(R8), Z12, Z18
-	VPSLLD       $0x02, 832(R11), Z19
-	VPTERNLOGD   $0xf8, Z19, Z13, Z18
-	VPANDD       320(R8), Z12, Z19
-	VPSLLD       $0x02, 896(R11), Z20
-	VPTERNLOGD   $0xf8, Z20, Z13, Z19
-	VPBROADCASTD (R9), Z20
-	VPBROADCASTD 4(R9), Z21
-	VPMADDUBSW   Z20, Z14, Z22
-	VPMADDUBSW   Z21, Z17, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z9, Z22, Z0
-	VPMADDUBSW   Z20, Z15, Z22
-	VPMADDUBSW   Z21, Z18, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z10, Z22, Z1
-	VPMADDUBSW   Z20, Z16, Z20
-	VPMADDUBSW   Z21, Z19, Z21
-	VPADDW       Z21, Z20, Z20
-	VPDPWSSD     Z11, Z20, Z2
-	VPBROADCASTD (R9)(DX*1), Z20
-	VPBROADCASTD 4(R9)(DX*1), Z21
-	VPMADDUBSW   Z20, Z14, Z22
-	VPMADDUBSW   Z21, Z17, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z9, Z22, Z3
-	VPMADDUBSW   Z20, Z15, Z22
-	VPMADDUBSW   Z21, Z18, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z10, Z22, Z4
-	VPMADDUBSW   Z20, Z16, Z20
-	VPMADDUBSW   Z21, Z19, Z21
-	VPADDW       Z21, Z20, Z20
-	VPDPWSSD     Z11, Z20, Z5
-	VPBROADCASTD (R9)(DX*2), Z20
-	VPBROADCASTD 4(R9)(DX*2), Z21
-	VPMADDUBSW   Z20, Z14, Z14
-	VPMADDUBSW   Z21, Z17, Z17
-	VPADDW       Z17, Z14, Z14
-	VPDPWSSD     Z9, Z14, Z6
-	VPMADDUBSW   Z20, Z15, Z14
-	VPMADDUBSW   Z21, Z18, Z15
-	VPADDW       Z15, Z14, Z14
-	VPDPWSSD     Z10, Z14, Z7
-	VPMADDUBSW   Z20, Z16, Z14
-	VPMADDUBSW   Z21, Z19, Z15
-	VPADDW       Z15, Z14, Z14
-	VPDPWSSD     Z11, Z14, Z8
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	VPSRLD       $0x04, (R8), Z14
-	VPANDD       Z12, Z14, Z14
-	VPTERNLOGD   $0xf8, 768(R11), Z13, Z14
-	VPSRLD       $0x04, 64(R8), Z15
-	VPANDD       Z12, Z15, Z15
-	VPTERNLOGD   $0xf8, 832(R11), Z13, Z15
-	VPSRLD       $0x04, 128(R8), Z16
-	VPANDD       Z12, Z16, Z16
-	VPTERNLOGD   $0xf8, 896(R11), Z13, Z16
-	VPSRLD       $0x04, 192(R8), Z17
-	VPANDD       Z12, Z17, Z17
-	VPSRLD       $0x02, 768(R11), Z18
-	VPTERNLOGD   $0xf8, Z18, Z13, Z17
-	VPSRLD       $0x04, 256(R8), Z18
-	VPANDD       Z12, Z18, Z18
-	VPSRLD       $0x02, 832(R11), Z19
-	VPTERNLOGD   $0xf8, Z19, Z13, Z18
-	VPSRLD       $0x04, 320(R8), Z19
-	VPANDD       Z12, Z19, Z19
-	VPSRLD       $0x02, 896(R11), Z20
-	VPTERNLOGD   $0xf8, Z20, Z13, Z19
-	VPBROADCASTD 16(R9), Z20
-	VPBROADCASTD 20(R9), Z21
-	VPMADDUBSW   Z20, Z14, Z22
-	VPMADDUBSW   Z21, Z17, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z9, Z22, Z0
-	VPMADDUBSW   Z20, Z15, Z22
-	VPMADDUBSW   Z21, Z18, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z10, Z22, Z1
-	VPMADDUBSW   Z20, Z16, Z20
-	VPMADDUBSW   Z21, Z19, Z21
-	VPADDW       Z21, Z20, Z20
-	VPDPWSSD     Z11, Z20, Z2
-	VPBROADCASTD 16(R9)(DX*1), Z20
-	VPBROADCASTD 20(R9)(DX*1), Z21
-	VPMADDUBSW   Z20, Z14, Z22
-	VPMADDUBSW   Z21, Z17, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z9, Z22, Z3
-	VPMADDUBSW   Z20, Z15, Z22
-	VPMADDUBSW   Z21, Z18, Z23
-	VPADDW       Z23, Z22, Z22
-	VPDPWSSD     Z10, Z22, Z4
-	VPMADDUBSW   Z20, Z16, Z20
-	VPMADDUBSW   Z21, Z19, Z21
-	VPADDW       Z21, Z20, Z20
-	VPDPWSSD     Z11, Z20, Z5
-	VPBROADCASTD 16(R9)(DX*2), Z20
-	VPBROADCASTD 20(R9)(DX*2), Z21
-	VPMADDUBSW   Z20, Z14, Z14
-	VPMADDUBSW   Z21, Z17, Z17
-	VPADDW       Z17, Z14, Z14
-	VPDPWSSD     Z9, Z14, Z6
-	VPMADDUBSW   Z20, Z15, Z14
-	VPMADDUBSW   Z21, Z18, Z15
-	VPADDW       Z15, Z14, Z14
-	VPDPWSSD     Z10, Z14, Z7
-	VPMADDUBSW   Z20, Z16, Z14
-	VPMADDUBSW   Z21, Z19, Z15
-	VPADDW       Z15, Z14, Z14
-	VPDPWSSD     Z11, Z14, Z8
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	PREFETCHT0   192(R12)
-	ADDQ         $0x00000100, x_cap+48(FP)
-	ADDQ         $+192, R11
-	ADDQ         $+384, R8
-	ADDQ         $0x00000008, R9
-	DECQ         R10
-	JNZ          halvesrows3wordpair
-	MOVQ         x_cap+48(FP), R8
-	PREFETCHT0   (R8)
-	PREFETCHT0   64(R8)
-	PREFETCHT0   128(R8)
-	PREFETCHT0   192(R8)
-	ADDQ         $0x000000e0, x_cap+48(FP)
-	MOVQ         SI, R8
-	MOVQ         AX, R9
-	MOVQ         c_base+0(FP), R10
-	VCVTPH2PS    (R10), Z9
-	VCVTPH2PS    32(R10), Z10
-	VCVTPH2PS    64(R10), Z11
-	VBROADCASTSS 32(R8), Z12
-	VMULPS       Z12, Z9, Z13
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R9), Z13, Z0
-	VMOVUPS      Z0, (R9)
-	VMULPS       Z12, Z10, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R9), Z0, Z1
-	VMOVUPS      Z1, 64(R9)
-	VMULPS       Z12, Z11, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R9), Z0, Z2
-	VMOVUPS      Z2, 128(R9)
-	VBROADCASTSS 32(R8)(DX*1), Z0
-	VMULPS       Z0, Z9, Z1
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R9)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R9)(CX*1)
-	VMULPS       Z0, Z10, Z1
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R9)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R9)(CX*1)
-	VMULPS       Z0, Z11, Z0
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R9)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R9)(CX*1)
-	VBROADCASTSS 32(R8)(DX*2), Z0
-	VMULPS       Z0, Z9, Z1
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R9)(CX*2), Z1, Z6
-	VMOVUPS      Z6, (R9)(CX*2)
-	VMULPS       Z0, Z10, Z1
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R9)(CX*2), Z1, Z7
-	VMOVUPS      Z7, 64(R9)(CX*2)
-	VMULPS       Z0, Z11, Z0
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R9)(CX*2), Z0, Z8
-	VMOVUPS      Z8, 128(R9)(CX*2)
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          halvesrows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    halvesrows3
-
-halvesrows3done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
 	CMPQ    m+96(FP), $+2
@@ -28399,10 +27297,10 @@ vectors1rows4lanes:
 	VCVTDQ2PS    Z8, Z8
 	VPSRAD       $0x10, Z7, Z7
 	VCVTDQ2PS    Z7, Z7
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z6
-	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 260(SP), Z9
+	VPBROADCASTD 268(SP), Z10
+	VPBROADCASTD 276(SP), Z11
+	VPBROADCASTD 284(SP), Z12
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
@@ -28411,42 +27309,42 @@ vectors1rows4lanes:
 	PCALIGN      $0x40
 
 vectors1rows4wordgroup1:
-	VPSRLD        $0x10, (R10), Z10
-	VMOVDQU32     (R10)(BX*2), Z11
-	VPTERNLOGD    $0xb8, Z10, Z0, Z11
-	VPSRLD        $0x10, Z3, Z10
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
+	VPSRLD        $0x10, Z3, Z4
 	VPSRLD        $0x02, Z3, Z3
-	VPTERNLOGD    $0xb8, Z10, Z0, Z3
+	VPTERNLOGD    $0xb8, Z4, Z0, Z3
 	VPANDD        Z2, Z3, Z3
-	VPSLLD        $0x04, Z3, Z10
-	VPTERNLOGD    $0xb8, Z11, Z1, Z10
-	VPDPBUSD.BCST (R11), Z10, Z4
-	VPDPBUSD.BCST 32(R11), Z10, Z5
-	VPDPBUSD.BCST 64(R11), Z10, Z6
-	VPDPBUSD.BCST 96(R11), Z10, Z9
-	VPSRLD        $0x04, Z11, Z11
-	VPTERNLOGD    $0xb8, Z11, Z1, Z3
-	VPDPBUSD.BCST 8(R11), Z3, Z4
-	VPDPBUSD.BCST 40(R11), Z3, Z5
-	VPDPBUSD.BCST 72(R11), Z3, Z6
-	VPDPBUSD.BCST 104(R11), Z3, Z9
+	VPSLLD        $0x04, Z3, Z4
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST (R11), Z4, Z9
+	VPDPBUSD.BCST 32(R11), Z4, Z10
+	VPDPBUSD.BCST 64(R11), Z4, Z11
+	VPDPBUSD.BCST 96(R11), Z4, Z12
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z9
+	VPDPBUSD.BCST 40(R11), Z3, Z10
+	VPDPBUSD.BCST 72(R11), Z3, Z11
+	VPDPBUSD.BCST 104(R11), Z3, Z12
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VMOVDQU32     (R13)(BX*2), Z3
 	DECQ          R12
 	JNZ           vectors1rows4wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z7, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z7, Z5, Z4
 	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z7, Z6, Z5
 	VXORPS        Z6, Z6, Z6
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z6
+	VFMADD231PS   Z7, Z9, Z3
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z4
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z5
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z7, Z12, Z6
 	VPBROADCASTD  256(SP), Z7
 	VPBROADCASTD  264(SP), Z9
 	VPBROADCASTD  272(SP), Z10
@@ -28601,9 +27499,9 @@ vectors1rows3lanes:
 	VCVTDQ2PS    Z7, Z7
 	VPSRAD       $0x10, Z6, Z6
 	VCVTDQ2PS    Z6, Z6
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 260(SP), Z8
+	VPBROADCASTD 268(SP), Z9
+	VPBROADCASTD 276(SP), Z10
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
@@ -28612,37 +27510,37 @@ vectors1rows3lanes:
 	PCALIGN      $0x40
 
 vectors1rows3wordgroup1:
-	VPSRLD        $0x10, (R10), Z9
-	VMOVDQU32     (R10)(BX*2), Z10
-	VPTERNLOGD    $0xb8, Z9, Z0, Z10
-	VPSRLD        $0x10, Z3, Z9
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
+	VPSRLD        $0x10, Z3, Z4
 	VPSRLD        $0x02, Z3, Z3
-	VPTERNLOGD    $0xb8, Z9, Z0, Z3
+	VPTERNLOGD    $0xb8, Z4, Z0, Z3
 	VPANDD        Z2, Z3, Z3
-	VPSLLD        $0x04, Z3, Z9
-	VPTERNLOGD    $0xb8, Z10, Z1, Z9
-	VPDPBUSD.BCST (R11), Z9, Z4
-	VPDPBUSD.BCST 32(R11), Z9, Z5
-	VPDPBUSD.BCST 64(R11), Z9, Z8
-	VPSRLD        $0x04, Z10, Z10
-	VPTERNLOGD    $0xb8, Z10, Z1, Z3
-	VPDPBUSD.BCST 8(R11), Z3, Z4
-	VPDPBUSD.BCST 40(R11), Z3, Z5
-	VPDPBUSD.BCST 72(R11), Z3, Z8
+	VPSLLD        $0x04, Z3, Z4
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST (R11), Z4, Z8
+	VPDPBUSD.BCST 32(R11), Z4, Z9
+	VPDPBUSD.BCST 64(R11), Z4, Z10
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z3
+	VPDPBUSD.BCST 8(R11), Z3, Z8
+	VPDPBUSD.BCST 40(R11), Z3, Z9
+	VPDPBUSD.BCST 72(R11), Z3, Z10
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VMOVDQU32     (R13)(BX*2), Z3
 	DECQ          R12
 	JNZ           vectors1rows3wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z6, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z6, Z5, Z4
 	VXORPS        Z5, Z5, Z5
 	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z5
+	VFMADD231PS   Z6, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z6, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z6, Z10, Z5
 	VPBROADCASTD  256(SP), Z6
 	VPBROADCASTD  264(SP), Z8
 	VPBROADCASTD  272(SP), Z9
@@ -28777,8 +27675,8 @@ vectors1rows2lanes:
 	VCVTDQ2PS    Z6, Z6
 	VPSRAD       $0x10, Z5, Z5
 	VCVTDQ2PS    Z5, Z5
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z7
+	VPBROADCASTD 260(SP), Z7
+	VPBROADCASTD 268(SP), Z8
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
@@ -28787,32 +27685,32 @@ vectors1rows2lanes:
 	PCALIGN      $0x40
 
 vectors1rows2wordgroup1:
-	VPSRLD        $0x10, (R10), Z8
+	VPSRLD        $0x10, (R10), Z4
 	VMOVDQU32     (R10)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z8, Z0, Z9
-	VPSRLD        $0x10, Z3, Z8
+	VPTERNLOGD    $0xb8, Z4, Z0, Z9
+	VPSRLD        $0x10, Z3, Z4
 	VPSRLD        $0x02, Z3, Z3
-	VPTERNLOGD    $0xb8, Z8, Z0, Z3
+	VPTERNLOGD    $0xb8, Z4, Z0, Z3
 	VPANDD        Z2, Z3, Z3
-	VPSLLD        $0x04, Z3, Z8
-	VPTERNLOGD    $0xb8, Z9, Z1, Z8
-	VPDPBUSD.BCST (R11), Z8, Z4
-	VPDPBUSD.BCST 32(R11), Z8, Z7
+	VPSLLD        $0x04, Z3, Z4
+	VPTERNLOGD    $0xb8, Z9, Z1, Z4
+	VPDPBUSD.BCST (R11), Z4, Z7
+	VPDPBUSD.BCST 32(R11), Z4, Z8
 	VPSRLD        $0x04, Z9, Z9
 	VPTERNLOGD    $0xb8, Z9, Z1, Z3
-	VPDPBUSD.BCST 8(R11), Z3, Z4
-	VPDPBUSD.BCST 40(R11), Z3, Z7
+	VPDPBUSD.BCST 8(R11), Z3, Z7
+	VPDPBUSD.BCST 40(R11), Z3, Z8
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VMOVDQU32     (R13)(BX*2), Z3
 	DECQ          R12
 	JNZ           vectors1rows2wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z5, Z4, Z3
 	VXORPS        Z4, Z4, Z4
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z4
+	VFMADD231PS   Z5, Z7, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z5, Z8, Z4
 	VPBROADCASTD  256(SP), Z5
 	VPBROADCASTD  264(SP), Z7
 	LEAQ          (R9)(BX*8), R10
@@ -29654,7 +28552,7 @@ few:
 
 // func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), $11136-113
+TEXT ·weightGemmInt8S5x16F32AVX512(SB), $11144-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -29710,23 +28608,27 @@ manyblocks:
 	ADDQ    $+256, CX
 
 manyexpand:
-	LEAQ       8192(AX), BX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    Z0, 1920(CX)
-	VMOVUPS    64(AX), Z0
-	VMOVUPS    Z0, 1984(CX)
-	VMOVUPS    128(AX), Z0
-	VMOVUPS    Z0, 2048(CX)
-	VMOVUPS    192(AX), Z0
-	VMOVUPS    Z0, 2304(CX)
-	VMOVUPS    256(AX), Z0
-	VMOVUPS    Z0, 2368(CX)
-	VMOVUPS    320(AX), Z0
-	VMOVUPS    Z0, 2432(CX)
-	VMOVDQU32  const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32  const10101010AVX512<>+0(SB), Z1
-	VMOVDQU32  const0000ffffAVX512<>+0(SB), Z2
-	LEAQ       384(AX), SI
+	LEAQ      8192(AX), BX
+	VMOVUPS   (AX), Z0
+	VMOVUPS   Z0, 1920(CX)
+	VMOVUPS   64(AX), Z0
+	VMOVUPS   Z0, 1984(CX)
+	VMOVUPS   128(AX), Z0
+	VMOVUPS   Z0, 2048(CX)
+	VMOVUPS   192(AX), Z0
+	VMOVUPS   Z0, 2304(CX)
+	VMOVUPS   256(AX), Z0
+	VMOVUPS   Z0, 2368(CX)
+	VMOVUPS   320(AX), Z0
+	VMOVUPS   Z0, 2432(CX)
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const10101010AVX512<>+0(SB), Z1
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z2
+	LEAQ      384(AX), SI
+	MOVQ      CX, DI
+	MOVQ      $0x00000003, R8
+
+manyvector:
 	VPANDD     (SI), Z0, Z3
 	VPSLLD     $0x04, 768(SI), Z4
 	VPTERNLOGD $0xf8, Z4, Z1, Z3
@@ -29735,10 +28637,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 768(CX)
+	VMOVDQU32  Z5, 768(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, (CX)
+	VMOVDQU32  Z4, (DI)
 	VPANDD     384(SI), Z0, Z3
 	VPSLLD     $0x02, 768(SI), Z4
 	VPTERNLOGD $0xf8, Z4, Z1, Z3
@@ -29747,10 +28649,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 960(CX)
+	VMOVDQU32  Z5, 960(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 192(CX)
+	VMOVDQU32  Z4, 192(DI)
 	VPSRLD     $0x04, (SI), Z3
 	VPANDD     Z0, Z3, Z3
 	VPTERNLOGD $0xf8, 768(SI), Z1, Z3
@@ -29760,10 +28662,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1152(CX)
+	VMOVDQU32  Z5, 1152(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 384(CX)
+	VMOVDQU32  Z4, 384(DI)
 	VPSRLD     $0x04, 384(SI), Z3
 	VPANDD     Z0, Z3, Z3
 	VPSRLD     $0x02, 768(SI), Z4
@@ -29774,112 +28676,14 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1344(CX)
+	VMOVDQU32  Z5, 1344(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 576(CX)
-	VPANDD     64(SI), Z0, Z3
-	VPSLLD     $0x04, 832(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     256(SI), Z0, Z4
-	VPSLLD     $0x03, 832(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 832(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 64(CX)
-	VPANDD     448(SI), Z0, Z3
-	VPSLLD     $0x02, 832(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     640(SI), Z0, Z4
-	VPSLLD     $0x01, 832(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1024(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 256(CX)
-	VPSRLD     $0x04, 64(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 832(SI), Z1, Z3
-	VPSRLD     $0x04, 256(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPSRLD     $0x01, 832(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1216(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 448(CX)
-	VPSRLD     $0x04, 448(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPSRLD     $0x02, 832(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPSRLD     $0x04, 640(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPSRLD     $0x03, 832(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1408(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 640(CX)
-	VPANDD     128(SI), Z0, Z3
-	VPSLLD     $0x04, 896(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     320(SI), Z0, Z4
-	VPSLLD     $0x03, 896(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 896(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 128(CX)
-	VPANDD     512(SI), Z0, Z3
-	VPSLLD     $0x02, 896(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     704(SI), Z0, Z4
-	VPSLLD     $0x01, 896(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1088(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 320(CX)
-	VPSRLD     $0x04, 128(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 896(SI), Z1, Z3
-	VPSRLD     $0x04, 320(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPSRLD     $0x01, 896(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1280(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 512(CX)
-	VPSRLD     $0x04, 512(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPSRLD     $0x02, 896(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPSRLD     $0x04, 704(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPSRLD     $0x03, 896(SI), Z0
-	VPTERNLOGD $0xf8, Z0, Z1, Z4
-	VPSLLD     $0x10, Z4, Z0
-	VPTERNLOGD $0xb8, Z3, Z2, Z0
-	VMOVDQU32  Z0, 1472(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 704(CX)
+	VMOVDQU32  Z4, 576(DI)
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	DECQ       R8
+	JNZ        manyvector
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 128(BX)
@@ -30327,10 +29131,10 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z7
 	VMOVUPS      (R10)(BX*2), Z8
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z6
-	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 260(SP), Z9
+	VPBROADCASTD 268(SP), Z10
+	VPBROADCASTD 276(SP), Z11
+	VPBROADCASTD 284(SP), Z12
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
@@ -30339,42 +29143,42 @@ vectors1rows4lanes:
 	PCALIGN      $0x40
 
 vectors1rows4wordgroup1:
-	VPSRLD        $0x10, (R10), Z10
-	VMOVDQU32     (R10)(BX*2), Z11
-	VPTERNLOGD    $0xb8, Z10, Z0, Z11
-	VPSRLD        $0x10, Z3, Z12
-	VPSRLD        $0x01, Z3, Z10
-	VPTERNLOGD    $0xb8, Z12, Z0, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x04, Z10, Z12
-	VPTERNLOGD    $0xb8, Z11, Z1, Z12
-	VPDPBUSD.BCST (R11), Z12, Z4
-	VPDPBUSD.BCST 32(R11), Z12, Z5
-	VPDPBUSD.BCST 64(R11), Z12, Z6
-	VPDPBUSD.BCST 96(R11), Z12, Z9
-	VPSRLD        $0x04, Z11, Z11
-	VPTERNLOGD    $0xb8, Z11, Z1, Z10
-	VPDPBUSD.BCST 8(R11), Z10, Z4
-	VPDPBUSD.BCST 40(R11), Z10, Z5
-	VPDPBUSD.BCST 72(R11), Z10, Z6
-	VPDPBUSD.BCST 104(R11), Z10, Z9
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
+	VPSRLD        $0x10, Z3, Z6
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z6, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z6
+	VPTERNLOGD    $0xb8, Z5, Z1, Z6
+	VPDPBUSD.BCST (R11), Z6, Z9
+	VPDPBUSD.BCST 32(R11), Z6, Z10
+	VPDPBUSD.BCST 64(R11), Z6, Z11
+	VPDPBUSD.BCST 96(R11), Z6, Z12
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z9
+	VPDPBUSD.BCST 40(R11), Z4, Z10
+	VPDPBUSD.BCST 72(R11), Z4, Z11
+	VPDPBUSD.BCST 104(R11), Z4, Z12
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows4wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z8, Z5, Z4
 	VXORPS        Z5, Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z8, Z6, Z5
 	VXORPS        Z6, Z6, Z6
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z6
+	VFMADD231PS   Z8, Z9, Z3
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
 	VPBROADCASTD  256(SP), Z8
 	VPBROADCASTD  264(SP), Z9
 	VPBROADCASTD  272(SP), Z10
@@ -30509,9 +29313,9 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z5
-	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 260(SP), Z8
+	VPBROADCASTD 268(SP), Z9
+	VPBROADCASTD 276(SP), Z10
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
@@ -30520,37 +29324,37 @@ vectors1rows3lanes:
 	PCALIGN      $0x40
 
 vectors1rows3wordgroup1:
-	VPSRLD        $0x10, (R10), Z9
-	VMOVDQU32     (R10)(BX*2), Z10
-	VPTERNLOGD    $0xb8, Z9, Z0, Z10
+	VPSRLD        $0x10, (R10), Z4
+	VMOVDQU32     (R10)(BX*2), Z5
+	VPTERNLOGD    $0xb8, Z4, Z0, Z5
 	VPSRLD        $0x10, Z3, Z11
-	VPSRLD        $0x01, Z3, Z9
-	VPTERNLOGD    $0xb8, Z11, Z0, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x04, Z9, Z11
-	VPTERNLOGD    $0xb8, Z10, Z1, Z11
-	VPDPBUSD.BCST (R11), Z11, Z4
-	VPDPBUSD.BCST 32(R11), Z11, Z5
-	VPDPBUSD.BCST 64(R11), Z11, Z8
-	VPSRLD        $0x04, Z10, Z10
-	VPTERNLOGD    $0xb8, Z10, Z1, Z9
-	VPDPBUSD.BCST 8(R11), Z9, Z4
-	VPDPBUSD.BCST 40(R11), Z9, Z5
-	VPDPBUSD.BCST 72(R11), Z9, Z8
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z11, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z11
+	VPTERNLOGD    $0xb8, Z5, Z1, Z11
+	VPDPBUSD.BCST (R11), Z11, Z8
+	VPDPBUSD.BCST 32(R11), Z11, Z9
+	VPDPBUSD.BCST 64(R11), Z11, Z10
+	VPSRLD        $0x04, Z5, Z5
+	VPTERNLOGD    $0xb8, Z5, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z8
+	VPDPBUSD.BCST 40(R11), Z4, Z9
+	VPDPBUSD.BCST 72(R11), Z4, Z10
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows3wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z7, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z7, Z5, Z4
 	VXORPS        Z5, Z5, Z5
 	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z5
+	VFMADD231PS   Z7, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 	VPBROADCASTD  256(SP), Z7
 	VPBROADCASTD  264(SP), Z8
 	VPBROADCASTD  272(SP), Z9
@@ -30666,8 +29470,8 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z4
-	VPBROADCASTD 268(SP), Z7
+	VPBROADCASTD 260(SP), Z7
+	VPBROADCASTD 268(SP), Z8
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
@@ -30676,32 +29480,32 @@ vectors1rows2lanes:
 	PCALIGN      $0x40
 
 vectors1rows2wordgroup1:
-	VPSRLD        $0x10, (R10), Z8
+	VPSRLD        $0x10, (R10), Z4
 	VMOVDQU32     (R10)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z8, Z0, Z9
+	VPTERNLOGD    $0xb8, Z4, Z0, Z9
 	VPSRLD        $0x10, Z3, Z10
-	VPSRLD        $0x01, Z3, Z8
-	VPTERNLOGD    $0xb8, Z10, Z0, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x04, Z8, Z10
+	VPSRLD        $0x01, Z3, Z4
+	VPTERNLOGD    $0xb8, Z10, Z0, Z4
+	VPANDD        Z2, Z4, Z4
+	VPSLLD        $0x04, Z4, Z10
 	VPTERNLOGD    $0xb8, Z9, Z1, Z10
-	VPDPBUSD.BCST (R11), Z10, Z4
-	VPDPBUSD.BCST 32(R11), Z10, Z7
+	VPDPBUSD.BCST (R11), Z10, Z7
+	VPDPBUSD.BCST 32(R11), Z10, Z8
 	VPSRLD        $0x04, Z9, Z9
-	VPTERNLOGD    $0xb8, Z9, Z1, Z8
-	VPDPBUSD.BCST 8(R11), Z8, Z4
-	VPDPBUSD.BCST 40(R11), Z8, Z7
+	VPTERNLOGD    $0xb8, Z9, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z7
+	VPDPBUSD.BCST 40(R11), Z4, Z8
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	VPSRLD        $0x02, Z3, Z3
 	DECQ          R12
 	JNZ           vectors1rows2wordgroup1
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z6, Z4, Z3
 	VXORPS        Z4, Z4, Z4
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z4
+	VFMADD231PS   Z6, Z7, Z3
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 	VPBROADCASTD  256(SP), Z6
 	VPBROADCASTD  264(SP), Z7
 	LEAQ          (R9)(BX*8), R10
@@ -30907,7 +29711,7 @@ few:
 
 // func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8S8x16F32AVX512(SB), $11136-113
+TEXT ·weightGemmInt8S8x16F32AVX512(SB), $11144-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -30963,23 +29767,27 @@ manyblocks:
 	ADDQ    $+256, CX
 
 manyexpand:
-	LEAQ       8192(AX), BX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    Z0, 1920(CX)
-	VMOVUPS    64(AX), Z0
-	VMOVUPS    Z0, 1984(CX)
-	VMOVUPS    128(AX), Z0
-	VMOVUPS    Z0, 2048(CX)
-	VMOVUPS    192(AX), Z0
-	VMOVUPS    Z0, 2304(CX)
-	VMOVUPS    256(AX), Z0
-	VMOVUPS    Z0, 2368(CX)
-	VMOVUPS    320(AX), Z0
-	VMOVUPS    Z0, 2432(CX)
-	VMOVDQU32  const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32  constf0f0f0f0AVX512<>+0(SB), Z1
-	VMOVDQU32  const0000ffffAVX512<>+0(SB), Z2
-	LEAQ       384(AX), SI
+	LEAQ      8192(AX), BX
+	VMOVUPS   (AX), Z0
+	VMOVUPS   Z0, 1920(CX)
+	VMOVUPS   64(AX), Z0
+	VMOVUPS   Z0, 1984(CX)
+	VMOVUPS   128(AX), Z0
+	VMOVUPS   Z0, 2048(CX)
+	VMOVUPS   192(AX), Z0
+	VMOVUPS   Z0, 2304(CX)
+	VMOVUPS   256(AX), Z0
+	VMOVUPS   Z0, 2368(CX)
+	VMOVUPS   320(AX), Z0
+	VMOVUPS   Z0, 2432(CX)
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 constf0f0f0f0AVX512<>+0(SB), Z1
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z2
+	LEAQ      384(AX), SI
+	MOVQ      CX, DI
+	MOVQ      $0x00000003, R8
+
+manyvector:
 	VPANDD     (SI), Z0, Z3
 	VPSLLD     $0x04, 768(SI), Z4
 	VPTERNLOGD $0xf8, Z4, Z1, Z3
@@ -30988,10 +29796,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 768(CX)
+	VMOVDQU32  Z5, 768(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, (CX)
+	VMOVDQU32  Z4, (DI)
 	VPANDD     384(SI), Z0, Z3
 	VPSLLD     $0x04, 1152(SI), Z4
 	VPTERNLOGD $0xf8, Z4, Z1, Z3
@@ -31000,10 +29808,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, Z5, Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 960(CX)
+	VMOVDQU32  Z5, 960(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 192(CX)
+	VMOVDQU32  Z4, 192(DI)
 	VPSRLD     $0x04, (SI), Z3
 	VPANDD     Z0, Z3, Z3
 	VPTERNLOGD $0xf8, 768(SI), Z1, Z3
@@ -31012,10 +29820,10 @@ manyexpand:
 	VPTERNLOGD $0xf8, 960(SI), Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1152(CX)
+	VMOVDQU32  Z5, 1152(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 384(CX)
+	VMOVDQU32  Z4, 384(DI)
 	VPSRLD     $0x04, 384(SI), Z3
 	VPANDD     Z0, Z3, Z3
 	VPTERNLOGD $0xf8, 1152(SI), Z1, Z3
@@ -31024,106 +29832,14 @@ manyexpand:
 	VPTERNLOGD $0xf8, 1344(SI), Z1, Z4
 	VPSLLD     $0x10, Z4, Z5
 	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1344(CX)
+	VMOVDQU32  Z5, 1344(DI)
 	VPSRLD     $0x10, Z3, Z3
 	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 576(CX)
-	VPANDD     64(SI), Z0, Z3
-	VPSLLD     $0x04, 832(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     256(SI), Z0, Z4
-	VPSLLD     $0x04, 1024(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 832(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 64(CX)
-	VPANDD     448(SI), Z0, Z3
-	VPSLLD     $0x04, 1216(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     640(SI), Z0, Z4
-	VPSLLD     $0x04, 1408(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1024(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 256(CX)
-	VPSRLD     $0x04, 64(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 832(SI), Z1, Z3
-	VPSRLD     $0x04, 256(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, 1024(SI), Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1216(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 448(CX)
-	VPSRLD     $0x04, 448(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 1216(SI), Z1, Z3
-	VPSRLD     $0x04, 640(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, 1408(SI), Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1408(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 640(CX)
-	VPANDD     128(SI), Z0, Z3
-	VPSLLD     $0x04, 896(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     320(SI), Z0, Z4
-	VPSLLD     $0x04, 1088(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 896(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 128(CX)
-	VPANDD     512(SI), Z0, Z3
-	VPSLLD     $0x04, 1280(SI), Z4
-	VPTERNLOGD $0xf8, Z4, Z1, Z3
-	VPANDD     704(SI), Z0, Z4
-	VPSLLD     $0x04, 1472(SI), Z5
-	VPTERNLOGD $0xf8, Z5, Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1088(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 320(CX)
-	VPSRLD     $0x04, 128(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 896(SI), Z1, Z3
-	VPSRLD     $0x04, 320(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, 1088(SI), Z1, Z4
-	VPSLLD     $0x10, Z4, Z5
-	VPTERNLOGD $0xb8, Z3, Z2, Z5
-	VMOVDQU32  Z5, 1280(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 512(CX)
-	VPSRLD     $0x04, 512(SI), Z3
-	VPANDD     Z0, Z3, Z3
-	VPTERNLOGD $0xf8, 1280(SI), Z1, Z3
-	VPSRLD     $0x04, 704(SI), Z4
-	VPANDD     Z0, Z4, Z4
-	VPTERNLOGD $0xf8, 1472(SI), Z1, Z4
-	VPSLLD     $0x10, Z4, Z0
-	VPTERNLOGD $0xb8, Z3, Z2, Z0
-	VMOVDQU32  Z0, 1472(CX)
-	VPSRLD     $0x10, Z3, Z3
-	VPTERNLOGD $0xb8, Z3, Z2, Z4
-	VMOVDQU32  Z4, 704(CX)
+	VMOVDQU32  Z4, 576(DI)
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	DECQ       R8
+	JNZ        manyvector
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 128(BX)
@@ -31579,10 +30295,10 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z3
-	VPBROADCASTD 268(SP), Z4
-	VPBROADCASTD 276(SP), Z5
-	VPBROADCASTD 284(SP), Z8
+	VPBROADCASTD 260(SP), Z8
+	VPBROADCASTD 268(SP), Z9
+	VPBROADCASTD 276(SP), Z10
+	VPBROADCASTD 284(SP), Z11
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
 	LEAQ         (SP), R11
@@ -31591,40 +30307,40 @@ vectors1rows4lanes:
 
 vectors1rows4wordgroup1:
 	VPSRLD        $0x10, (R10), Z2
-	VMOVDQU32     (R10)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z2, Z0, Z9
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
 	VPSRLD        $0x10, (R13), Z2
-	VMOVDQU32     (R13)(BX*2), Z10
-	VPTERNLOGD    $0xb8, Z2, Z0, Z10
-	VPSLLD        $0x04, Z10, Z2
-	VPTERNLOGD    $0xb8, Z9, Z1, Z2
-	VPDPBUSD.BCST (R11), Z2, Z3
-	VPDPBUSD.BCST 32(R11), Z2, Z4
-	VPDPBUSD.BCST 64(R11), Z2, Z5
-	VPDPBUSD.BCST 96(R11), Z2, Z8
-	VPSRLD        $0x04, Z9, Z9
-	VPTERNLOGD    $0xb8, Z9, Z1, Z10
-	VPDPBUSD.BCST 8(R11), Z10, Z3
-	VPDPBUSD.BCST 40(R11), Z10, Z4
-	VPDPBUSD.BCST 72(R11), Z10, Z5
-	VPDPBUSD.BCST 104(R11), Z10, Z8
+	VMOVDQU32     (R13)(BX*2), Z4
+	VPTERNLOGD    $0xb8, Z2, Z0, Z4
+	VPSLLD        $0x04, Z4, Z2
+	VPTERNLOGD    $0xb8, Z3, Z1, Z2
+	VPDPBUSD.BCST (R11), Z2, Z8
+	VPDPBUSD.BCST 32(R11), Z2, Z9
+	VPDPBUSD.BCST 64(R11), Z2, Z10
+	VPDPBUSD.BCST 96(R11), Z2, Z11
+	VPSRLD        $0x04, Z3, Z3
+	VPTERNLOGD    $0xb8, Z3, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z8
+	VPDPBUSD.BCST 40(R11), Z4, Z9
+	VPDPBUSD.BCST 72(R11), Z4, Z10
+	VPDPBUSD.BCST 104(R11), Z4, Z11
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	LEAQ          (R13)(BX*4), R13
 	DECQ          R12
 	JNZ           vectors1rows4wordgroup1
 	VXORPS        Z2, Z2, Z2
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z7, Z3, Z2
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z7, Z4, Z3
 	VXORPS        Z4, Z4, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z7, Z5, Z4
 	VXORPS        Z5, Z5, Z5
 	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z5
+	VFMADD231PS   Z7, Z8, Z2
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z3
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z4
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z5
 	VPBROADCASTD  256(SP), Z7
 	VPBROADCASTD  264(SP), Z8
 	VPBROADCASTD  272(SP), Z9
@@ -31759,9 +30475,9 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z3
-	VPBROADCASTD 268(SP), Z4
-	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 260(SP), Z7
+	VPBROADCASTD 268(SP), Z8
+	VPBROADCASTD 276(SP), Z9
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
 	LEAQ         (SP), R11
@@ -31770,35 +30486,35 @@ vectors1rows3lanes:
 
 vectors1rows3wordgroup1:
 	VPSRLD        $0x10, (R10), Z2
-	VMOVDQU32     (R10)(BX*2), Z8
-	VPTERNLOGD    $0xb8, Z2, Z0, Z8
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
 	VPSRLD        $0x10, (R13), Z2
-	VMOVDQU32     (R13)(BX*2), Z9
-	VPTERNLOGD    $0xb8, Z2, Z0, Z9
-	VPSLLD        $0x04, Z9, Z2
-	VPTERNLOGD    $0xb8, Z8, Z1, Z2
-	VPDPBUSD.BCST (R11), Z2, Z3
-	VPDPBUSD.BCST 32(R11), Z2, Z4
-	VPDPBUSD.BCST 64(R11), Z2, Z7
-	VPSRLD        $0x04, Z8, Z8
-	VPTERNLOGD    $0xb8, Z8, Z1, Z9
-	VPDPBUSD.BCST 8(R11), Z9, Z3
-	VPDPBUSD.BCST 40(R11), Z9, Z4
-	VPDPBUSD.BCST 72(R11), Z9, Z7
+	VMOVDQU32     (R13)(BX*2), Z4
+	VPTERNLOGD    $0xb8, Z2, Z0, Z4
+	VPSLLD        $0x04, Z4, Z2
+	VPTERNLOGD    $0xb8, Z3, Z1, Z2
+	VPDPBUSD.BCST (R11), Z2, Z7
+	VPDPBUSD.BCST 32(R11), Z2, Z8
+	VPDPBUSD.BCST 64(R11), Z2, Z9
+	VPSRLD        $0x04, Z3, Z3
+	VPTERNLOGD    $0xb8, Z3, Z1, Z4
+	VPDPBUSD.BCST 8(R11), Z4, Z7
+	VPDPBUSD.BCST 40(R11), Z4, Z8
+	VPDPBUSD.BCST 72(R11), Z4, Z9
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	LEAQ          (R13)(BX*4), R13
 	DECQ          R12
 	JNZ           vectors1rows3wordgroup1
 	VXORPS        Z2, Z2, Z2
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z2
 	VXORPS        Z3, Z3, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z6, Z4, Z3
 	VXORPS        Z4, Z4, Z4
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z4
+	VFMADD231PS   Z6, Z7, Z2
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z3
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z6, Z9, Z4
 	VPBROADCASTD  256(SP), Z6
 	VPBROADCASTD  264(SP), Z7
 	VPBROADCASTD  272(SP), Z8
@@ -31914,8 +30630,8 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(BX*2), Z5
-	VPBROADCASTD 260(SP), Z3
-	VPBROADCASTD 268(SP), Z6
+	VPBROADCASTD 260(SP), Z6
+	VPBROADCASTD 268(SP), Z7
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
 	LEAQ         (SP), R11
@@ -31924,30 +30640,30 @@ vectors1rows2lanes:
 
 vectors1rows2wordgroup1:
 	VPSRLD        $0x10, (R10), Z2
-	VMOVDQU32     (R10)(BX*2), Z7
-	VPTERNLOGD    $0xb8, Z2, Z0, Z7
+	VMOVDQU32     (R10)(BX*2), Z3
+	VPTERNLOGD    $0xb8, Z2, Z0, Z3
 	VPSRLD        $0x10, (R13), Z2
 	VMOVDQU32     (R13)(BX*2), Z8
 	VPTERNLOGD    $0xb8, Z2, Z0, Z8
 	VPSLLD        $0x04, Z8, Z2
-	VPTERNLOGD    $0xb8, Z7, Z1, Z2
-	VPDPBUSD.BCST (R11), Z2, Z3
-	VPDPBUSD.BCST 32(R11), Z2, Z6
-	VPSRLD        $0x04, Z7, Z7
-	VPTERNLOGD    $0xb8, Z7, Z1, Z8
-	VPDPBUSD.BCST 8(R11), Z8, Z3
-	VPDPBUSD.BCST 40(R11), Z8, Z6
+	VPTERNLOGD    $0xb8, Z3, Z1, Z2
+	VPDPBUSD.BCST (R11), Z2, Z6
+	VPDPBUSD.BCST 32(R11), Z2, Z7
+	VPSRLD        $0x04, Z3, Z3
+	VPTERNLOGD    $0xb8, Z3, Z1, Z8
+	VPDPBUSD.BCST 8(R11), Z8, Z6
+	VPDPBUSD.BCST 40(R11), Z8, Z7
 	LEAQ          (R10)(BX*4), R10
 	ADDQ          $0x04, R11
 	LEAQ          (R13)(BX*4), R13
 	DECQ          R12
 	JNZ           vectors1rows2wordgroup1
 	VXORPS        Z2, Z2, Z2
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z5, Z3, Z2
 	VXORPS        Z3, Z3, Z3
 	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
+	VFMADD231PS   Z5, Z6, Z2
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z3
 	VPBROADCASTD  256(SP), Z5
 	VPBROADCASTD  264(SP), Z6
 	LEAQ          (R9)(BX*8), R10

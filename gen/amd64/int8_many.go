@@ -266,19 +266,21 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 	if !m.minima {
 		lower = g.filled(0x0000ffff)
 	}
-	numbers := g.GP64()
+	numbers, words, count := g.GP64(), g.GP64(), g.GP64()
 	if len(m.formats) > 1 {
 		g.MOVQ(m.headers, numbers)
 		g.ADDQ(block, numbers)
 	} else {
 		g.LEAQ(emit.At(block, q.IntegerBytes()*spec.PanelLanes), numbers)
 	}
-	for v := range manyVectors {
+	g.MOVQ(to, words)
+	g.MOVQ(operand.U32(manyVectors), count)
+	loop.Times(g, count, "manyvector", func() {
 		var even reg.VecVirtual
 		for word := range manyWords {
-			from := emit.At(numbers, v*g.VecBytes())
+			from := emit.At(numbers, 0)
 			n := g.number(q, masks, from, word, g.further(q, from, word))
-			at := func(word int) operand.Mem { return emit.At(to, word*manyVector+v*g.VecBytes()) }
+			at := func(word int) operand.Mem { return emit.At(words, word*manyVector) }
 			switch {
 			case m.minima:
 				g.VMOVDQU32(n, at(word))
@@ -288,7 +290,8 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 				m.halves(even, n, lower, at(word/2), at(manyWords/2+word/2))
 			}
 		}
-	}
+		g.Advance(g.VecBytes(), numbers, words)
+	})
 }
 
 // halves writes the upper halves of two words as one, and the lower halves.

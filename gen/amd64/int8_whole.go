@@ -44,9 +44,7 @@ func (t *int8Gemmer) wholePanel(dot int8Dot, name string) {
 	t.g.CMPQ(t.lanes2, operand.Imm(2*spec.PanelLanes))
 	t.g.JNE(operand.LabelRef(name + "none"))
 	t.askingRows(dot, name+"asking")
-	for rows := manyRows; rows > 0; rows-- {
-		t.tile(dot, spec.TileShape{Vectors: manyVectors, Rows: rows}, name)
-	}
+	t.eachTile(dot, wholeTiles(manyRows), name)
 	t.finish()
 	t.g.Label(name + "none")
 }
@@ -107,23 +105,23 @@ func (d *vnniWhole) sums(t *int8Gemmer, name string) {
 	g, x, zero := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), t.g.Vec()
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
 	d.bothHalves(t, x, 1, name, func(disp int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+		t.eachRow(func(i int) {
 			codes := g.Vec()
 			g.VPBROADCASTD(x.at(i, disp), codes)
 			for v, w := range ws[0] {
-				g.VPDPBUSD(codes, w, row[v])
+				g.VPDPBUSD(codes, w, t.acc[i][v])
 			}
-		}
+		})
 	})
 	g.Zero(g.Context, zero)
 	for v := range manyVectors {
 		integer := g.Vec()
 		g.VPMOVSXBD(emit.At(t.block, v*g.Lanes()), integer)
 		g.VCVTDQ2PS(integer, integer)
-		for _, row := range t.acc {
-			g.VCVTDQ2PS(row[v], row[v])
-			g.VFMADD213PS(zero, integer, row[v])
-		}
+		t.eachRow(func(i int) {
+			g.VCVTDQ2PS(t.acc[i][v], t.acc[i][v])
+			g.VFMADD213PS(zero, integer, t.acc[i][v])
+		})
 	}
 	t.floats = true
 }
@@ -135,28 +133,29 @@ func (d *vnniHalves) sums(t *int8Gemmer, name string) {
 	}
 	g, x, integers := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), t.g.Vecs(manyVectors)
 	t.loadIntegers(name, 0, integers)
-	t.eachAcc(func(i, v int, acc reg.VecVirtual) {
-		if t.format.Offset() == 0 {
-			g.Zero(g.Context, acc)
-			return
-		}
-		g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
-		g.VPMADDWD(integers[v], acc, acc)
-		g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
-	})
+	if t.format.Offset() == 0 {
+		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+	} else {
+		t.clearOthers(t.acc)
+		t.eachOf(t.acc, func(i, v int, acc reg.VecVirtual) {
+			g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
+			g.VPMADDWD(integers[v], acc, acc)
+			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
+		})
+	}
 	d.bothHalves(t, x, 2, name+"pair", func(disp int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+		t.eachRow(func(i int) {
 			a, b := g.Vec(), g.Vec()
 			g.VPBROADCASTD(x.at(i, disp), a)
 			g.VPBROADCASTD(x.at(i, disp+4), b)
-			for v, acc := range row {
+			for v, acc := range t.acc[i] {
 				p, q := g.Vec(), g.Vec()
 				g.VPMADDUBSW(a, ws[0][v], p)
 				g.VPMADDUBSW(b, ws[1][v], q)
 				g.VPADDW(q, p, p)
 				g.VPDPWSSD(integers[v], p, acc)
 			}
-		}
+		})
 	})
 }
 
@@ -165,19 +164,17 @@ func (d *vnniHalves) sums4(t *int8Gemmer, name string) {
 	g, x := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows)
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
 	d.bothHalves(t, x, 1, name, func(disp int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+		t.eachRow(func(i int) {
 			codes := g.Vec()
 			g.VPBROADCASTD(x.at(i, disp), codes)
-			for v, acc := range row {
+			for v, acc := range t.acc[i] {
 				p := g.Vec()
 				g.VPMADDUBSW(codes, ws[0][v], p)
 				g.VPADDW(p, acc, acc)
 			}
-		}
+		})
 	})
 	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
-		for _, row := range t.acc {
-			g.VPMADDWD(s, row[v], row[v])
-		}
+		t.eachRow(func(i int) { g.VPMADDWD(s, t.acc[i][v], t.acc[i][v]) })
 	})
 }
