@@ -66755,62 +66755,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyHalvesE4M3AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
-TEXT ·skinnyHalvesE4M3AVX512(SB), NOSPLIT, $0-80
-	PCALIGN $0x40
-	MOVQ    src_base+32(FP), AX
-	MOVQ    dst_base+0(FP), CX
-	MOVQ    lds+56(FP), DX
-	MOVQ    ldd+24(FP), BX
-	MOVQ    n+64(FP), SI
-	MOVQ    d+72(FP), DI
-	TESTQ   SI, SI
-	JZ      end
-	MOVQ    DX, R8
-	IMUL3Q  $0x40, R8, R8
-	ADDQ    AX, R8
-	VMOVUPS wordOrderAVX512<>+0(SB), Z0
-	VMOVUPS lowerF8E4M3AAVX512<>+0(SB), Z1
-	VMOVUPS lowerF8E4M3BAVX512<>+0(SB), Z2
-	VMOVUPS upperF8E4M3AAVX512<>+0(SB), Z3
-	VMOVUPS upperF8E4M3BAVX512<>+0(SB), Z4
-
-row:
-	XORQ R9, R9
-	LEAQ -64(DI), R10
-
-step:
-	PREFETCHT0 (R8)(R9*1)
-	VPERMD     (AX)(R9*1), Z0, Z5
-	VMOVAPS    Z5, Z6
-	VPERMI2B   Z2, Z1, Z6
-	VMOVAPS    Z5, Z7
-	VPERMI2B   Z4, Z3, Z7
-	VPTERNLOGD $0xf8, const80808080AVX512<>+0(SB), Z5, Z7
-	VPUNPCKLBW Z7, Z6, Z5
-	VMOVUPS    Z5, (CX)(R9*2)
-	VPUNPCKHBW Z7, Z6, Z5
-	VMOVUPS    Z5, 64(CX)(R9*2)
-	ADDQ       $0x00000040, R9
-	CMPQ       R9, R10
-	JLE        step
-	CMPQ       R9, DI
-	MOVQ       R10, R9
-	JNE        step
-	ADDQ       DX, AX
-	ADDQ       DX, R8
-	LEAQ       (CX)(BX*2), CX
-	DECQ       SI
-	JNZ        row
-
-end:
-	VZEROUPPER
-	RET
-
-DATA wordOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
-GLOBL wordOrderAVX512<>(SB), RODATA|NOPTR, $64
-
 // func skinnyHalvesE5M2AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyHalvesE5M2AVX512(SB), NOSPLIT, $0-80
@@ -66855,6 +66799,9 @@ step:
 end:
 	VZEROUPPER
 	RET
+
+DATA wordOrderAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x01\x00\x00\x00\b\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\n\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\f\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\a\x00\x00\x00\x0e\x00\x00\x00\x0f\x00\x00\x00"
+GLOBL wordOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512DQ, AVX512F

@@ -229,9 +229,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
 		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
-		HalvesE4M3: skinnyHalvesE4M3AVX512,
-	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
 	}},
