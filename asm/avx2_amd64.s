@@ -6687,7 +6687,7 @@ GLOBL const4b800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8S8AVX2(SB), $13888-113
+TEXT ·weightGemmInt8S8AVX2(SB), $13896-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -6702,7 +6702,7 @@ TEXT ·weightGemmInt8S8AVX2(SB), $13888-113
 	JNE     few
 	CMPQ    m+96(FP), $0x08
 	JL      few
-	LEAQ    319(SP), BX
+	LEAQ    327(SP), BX
 	ANDQ    $-64, BX
 	MOVQ    BX, b_cap+80(FP)
 	MOVQ    b_base+64(FP), BX
@@ -7105,21 +7105,29 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 256(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 vectors2rows4block:
 	MOVQ    SI, R8
 	LEAQ    (R8)(DX*2), R9
 	ADDQ    DX, R9
+	CMPQ    256(SP), $-126
 	VMOVDQU (R8), Y0
 	VPSLLW  $0x08, Y0, Y1
 	VPSRAW  $0x08, Y1, Y1
@@ -7138,13 +7146,16 @@ vectors2rows4block:
 	VMOVDQU Y1, 128(SP)
 	VPSRAW  $0x08, Y0, Y1
 	VMOVDQU Y1, 160(SP)
+	JEQ     vectors2rows4next0
 	VMOVDQU (R9), Y0
 	VPSLLW  $0x08, Y0, Y1
 	VPSRAW  $0x08, Y1, Y1
 	VMOVDQU Y1, 192(SP)
 	VPSRAW  $0x08, Y0, Y1
 	VMOVDQU Y1, 224(SP)
-	XORQ    R8, R8
+
+vectors2rows4next0:
+	XORQ R8, R8
 
 vectors2rows4lanes:
 	MOVQ    DI, R9
@@ -7166,6 +7177,7 @@ vectors2rows4lanes:
 vectors2rows4word:
 	VPAND        (R9), Y8, Y9
 	VPAND        32(R9), Y8, Y10
+	CMPQ         256(SP), $-126
 	VPBROADCASTD (R10), Y11
 	VPMADDWD     Y11, Y9, Y12
 	VPADDD       Y12, Y0, Y0
@@ -7181,15 +7193,19 @@ vectors2rows4word:
 	VPADDD       Y12, Y4, Y4
 	VPMADDWD     Y11, Y10, Y11
 	VPADDD       Y11, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD 192(R10), Y11
 	VPMADDWD     Y11, Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VPMADDWD     Y11, Y10, Y9
 	VPADDD       Y9, Y7, Y7
+
+vectors2rows4next1:
 	VMOVDQU      (R9), Y9
 	VPSRLW       $0x08, Y9, Y9
 	VMOVDQU      32(R9), Y10
 	VPSRLW       $0x08, Y10, Y10
+	CMPQ         256(SP), $-126
 	VPBROADCASTD 32(R10), Y11
 	VPMADDWD     Y11, Y9, Y12
 	VPADDD       Y12, Y0, Y0
@@ -7205,11 +7221,14 @@ vectors2rows4word:
 	VPADDD       Y12, Y4, Y4
 	VPMADDWD     Y11, Y10, Y11
 	VPADDD       Y11, Y5, Y5
+	JEQ          vectors2rows4next2
 	VPBROADCASTD 224(R10), Y11
 	VPMADDWD     Y11, Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VPMADDWD     Y11, Y10, Y9
 	VPADDD       Y9, Y7, Y7
+
+vectors2rows4next2:
 	ADDQ         $0x04, R10
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
@@ -7223,6 +7242,7 @@ vectors2rows4word:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
+	CMPQ         256(SP), $-126
 	VPBROADCASTD 40(R9), Y8
 	VPSLLD       $0x07, Y8, Y8
 	VPADDD       Y8, Y0, Y0
@@ -7235,10 +7255,13 @@ vectors2rows4word:
 	VPSLLD       $0x07, Y8, Y8
 	VPADDD       Y8, Y4, Y4
 	VPADDD       Y8, Y5, Y5
+	JEQ          vectors2rows4next3
 	VPBROADCASTD 40(R10), Y8
 	VPSLLD       $0x07, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4next3:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -7247,6 +7270,7 @@ vectors2rows4word:
 	ADDQ         CX, R12
 	VCVTPH2PS    (DI)(R8*1), Y8
 	VCVTPH2PS    16(DI)(R8*1), Y9
+	CMPQ         256(SP), $-126
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -7274,6 +7298,7 @@ vectors2rows4word:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R11)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next4
 	VBROADCASTSS 32(R10), Y0
 	VMULPS       Y0, Y8, Y1
 	VCVTDQ2PS    Y6, Y6
@@ -7283,13 +7308,15 @@ vectors2rows4word:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+
+vectors2rows4next4:
+	ADDQ $0x00000020, R8
+	CMPQ R8, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -7302,163 +7329,6 @@ vectors2rows4word:
 	JMP    vectors2rows4
 
 vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows3block:
-	MOVQ    SI, R8
-	VMOVDQU (R8), Y0
-	VPSLLW  $0x08, Y0, Y1
-	VPSRAW  $0x08, Y1, Y1
-	VMOVDQU Y1, (SP)
-	VPSRAW  $0x08, Y0, Y1
-	VMOVDQU Y1, 32(SP)
-	VMOVDQU (R8)(DX*1), Y0
-	VPSLLW  $0x08, Y0, Y1
-	VPSRAW  $0x08, Y1, Y1
-	VMOVDQU Y1, 64(SP)
-	VPSRAW  $0x08, Y0, Y1
-	VMOVDQU Y1, 96(SP)
-	VMOVDQU (R8)(DX*2), Y0
-	VPSLLW  $0x08, Y0, Y1
-	VPSRAW  $0x08, Y1, Y1
-	VMOVDQU Y1, 128(SP)
-	VPSRAW  $0x08, Y0, Y1
-	VMOVDQU Y1, 160(SP)
-	XORQ    R8, R8
-
-vectors2rows3lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU const00ff00ffAVX2<>+0(SB), Y6
-	LEAQ    (SP), R10
-	MOVQ    $0x00000008, R11
-	PCALIGN $0x40
-
-vectors2rows3word:
-	VPAND        (R9), Y6, Y7
-	VPAND        32(R9), Y6, Y8
-	VPBROADCASTD (R10), Y9
-	VPMADDWD     Y9, Y7, Y10
-	VPADDD       Y10, Y0, Y0
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y9, Y1, Y1
-	VPBROADCASTD 64(R10), Y9
-	VPMADDWD     Y9, Y7, Y10
-	VPADDD       Y10, Y2, Y2
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y9, Y3, Y3
-	VPBROADCASTD 128(R10), Y9
-	VPMADDWD     Y9, Y7, Y7
-	VPADDD       Y7, Y4, Y4
-	VPMADDWD     Y9, Y8, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R9), Y7
-	VPSRLW       $0x08, Y7, Y7
-	VMOVDQU      32(R9), Y8
-	VPSRLW       $0x08, Y8, Y8
-	VPBROADCASTD 32(R10), Y9
-	VPMADDWD     Y9, Y7, Y10
-	VPADDD       Y10, Y0, Y0
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y9, Y1, Y1
-	VPBROADCASTD 96(R10), Y9
-	VPMADDWD     Y9, Y7, Y10
-	VPADDD       Y10, Y2, Y2
-	VPMADDWD     Y9, Y8, Y9
-	VPADDD       Y9, Y3, Y3
-	VPBROADCASTD 160(R10), Y9
-	VPMADDWD     Y9, Y7, Y7
-	VPADDD       Y7, Y4, Y4
-	VPMADDWD     Y9, Y8, Y7
-	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x04, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors2rows3word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	VPBROADCASTD 40(R9), Y6
-	VPSLLD       $0x07, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD 40(R9)(DX*1), Y6
-	VPSLLD       $0x07, Y6, Y6
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y6, Y3, Y3
-	VPBROADCASTD 40(R9)(DX*2), Y6
-	VPSLLD       $0x07, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPADDD       Y6, Y5, Y5
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y8, Y7, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R10)(CX*2)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -9123,8 +8993,8 @@ TEXT ·weightGemmS4AVX2(SB), NOSPLIT, $0-113
 	JMP     ·weightGemm4AVX2+0(SB)
 
 // func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8BlocksAVX2(SB), NOSPLIT, $0-113
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8BlocksAVX2(SB), NOSPLIT, $8-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -9432,16 +9302,23 @@ vectors2rows6store:
 	JMP    vectors2rows6
 
 vectors2rows6done:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), DI
-	MOVQ b_base+64(FP), R8
-	LEAQ 8192(R8), R9
-	MOVQ R9, x_cap+48(FP)
-	MOVQ k+104(FP), R9
-	MOVQ R9, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), DI
+	MOVQ    $0x00000004, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	LEAQ    heightsAVX2<>+40(SB), R8
+	MOVQ    (R8)(DI*8), DI
+	MOVQ    DI, (SP)
+	MOVQ    x_base+32(FP), DI
+	MOVQ    b_base+64(FP), R8
+	LEAQ    8192(R8), R9
+	MOVQ    R9, x_cap+48(FP)
+	MOVQ    k+104(FP), R9
+	MOVQ    R9, x_len+40(FP)
 
 vectors2rows4block:
 	XORQ R9, R9
@@ -9468,6 +9345,7 @@ vectors2rows4lanes:
 vectors2rows4word:
 	VPAND        (R10), Y8, Y9
 	VPAND        32(R10), Y8, Y10
+	CMPQ         (SP), $-126
 	VPBROADCASTD (R11), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPADDW       Y12, Y0, Y0
@@ -9483,17 +9361,21 @@ vectors2rows4word:
 	VPADDW       Y12, Y4, Y4
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
+	JEQ          vectors2rows4next0
 	VPBROADCASTD (R12), Y11
 	VPMADDUBSW   Y11, Y9, Y9
 	VPADDW       Y9, Y6, Y6
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y7, Y7
+
+vectors2rows4next0:
 	VMOVDQU      (R10), Y9
 	VPSRLW       $0x04, Y9, Y9
 	VPAND        Y8, Y9, Y9
 	VMOVDQU      32(R10), Y10
 	VPSRLW       $0x04, Y10, Y10
 	VPAND        Y8, Y10, Y10
+	CMPQ         (SP), $-126
 	VPBROADCASTD 16(R11), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPADDW       Y12, Y0, Y0
@@ -9509,11 +9391,14 @@ vectors2rows4word:
 	VPADDW       Y12, Y4, Y4
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD 16(R12), Y11
 	VPMADDUBSW   Y11, Y9, Y9
 	VPADDW       Y9, Y6, Y6
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y7, Y7
+
+vectors2rows4next1:
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
 	MOVQ         x_cap+48(FP), R14
@@ -9539,6 +9424,7 @@ vectors2rows4word:
 	MOVQ         DI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
+	CMPQ         (SP), $-126
 	VPBROADCASTD 40(R10), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPADDD       Y8, Y0, Y0
@@ -9551,11 +9437,13 @@ vectors2rows4word:
 	VPSLLD       $0x03, Y8, Y8
 	VPADDD       Y8, Y4, Y4
 	VPADDD       Y8, Y5, Y5
+	JEQ          vectors2rows4next2
 	VPBROADCASTD 40(R11), Y8
 	VPSLLD       $0x03, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPADDD       Y8, Y7, Y7
 
+vectors2rows4next2:
 vectors2rows4worddone:
 	MOVQ         DI, R10
 	LEAQ         (R10)(DX*2), R11
@@ -9565,6 +9453,7 @@ vectors2rows4worddone:
 	ADDQ         CX, R13
 	VCVTPH2PS    (R8)(R9*1), Y8
 	VCVTPH2PS    16(R8)(R9*1), Y9
+	CMPQ         (SP), $-126
 	VBROADCASTSS 32(R10), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -9586,6 +9475,7 @@ vectors2rows4worddone:
 	VMULPS       Y10, Y9, Y10
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R12)(CX*2), Y10, Y5
+	JEQ          vectors2rows4next3
 	VBROADCASTSS 32(R11), Y10
 	VMULPS       Y10, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
@@ -9593,11 +9483,14 @@ vectors2rows4worddone:
 	VMULPS       Y10, Y9, Y8
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R13), Y8, Y7
+
+vectors2rows4next3:
 	CMPQ         SI, $0x02
 	JNE          vectors2rows4store
 	LEAQ         (R8)(R9*1), R14
 	VCVTPH2PS    (R14)(BX*1), Y8
 	VCVTPH2PS    16(R14)(BX*1), Y9
+	CMPQ         (SP), $-126
 	VBROADCASTSS 36(R10), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
@@ -9607,26 +9500,32 @@ vectors2rows4worddone:
 	VBROADCASTSS 36(R10)(DX*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
+	JEQ          vectors2rows4next4
 	VBROADCASTSS 36(R11), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 
+vectors2rows4next4:
 vectors2rows4store:
+	CMPQ    (SP), $-126
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
 	VMOVUPS Y2, (R12)(CX*1)
 	VMOVUPS Y3, 32(R12)(CX*1)
 	VMOVUPS Y4, (R12)(CX*2)
 	VMOVUPS Y5, 32(R12)(CX*2)
+	JEQ     vectors2rows4next5
 	VMOVUPS Y6, (R13)
 	VMOVUPS Y7, 32(R13)
-	ADDQ    $0x00000020, R9
-	CMPQ    R9, BX
-	JL      vectors2rows4lanes
-	ADDQ    b_len+72(FP), R8
-	ADDQ    $0x00000030, DI
-	SUBQ    $+32, x_len+40(FP)
-	JNZ     vectors2rows4block
+
+vectors2rows4next5:
+	ADDQ $0x00000020, R9
+	CMPQ R9, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), R8
+	ADDQ $0x00000030, DI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9639,173 +9538,6 @@ vectors2rows4store:
 	JMP    vectors2rows4
 
 vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), DI
-	MOVQ b_base+64(FP), R8
-	LEAQ 8192(R8), R9
-	MOVQ R9, x_cap+48(FP)
-	MOVQ k+104(FP), R9
-	MOVQ R9, x_len+40(FP)
-
-vectors2rows3block:
-	XORQ R9, R9
-
-vectors2rows3lanes:
-	MOVQ    R8, R10
-	ADDQ    b_cap+80(FP), R10
-	LEAQ    (R10)(R9*2), R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	MOVQ    DI, R11
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
-
-vectors2rows3word:
-	VPAND        (R10), Y6, Y7
-	VPAND        32(R10), Y6, Y8
-	VPBROADCASTD (R11), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPADDW       Y10, Y0, Y0
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD (R11)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPADDW       Y10, Y2, Y2
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD (R11)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPADDW       Y7, Y4, Y4
-	VPMADDUBSW   Y9, Y8, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (R10), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VMOVDQU      32(R10), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y6, Y8, Y8
-	VPBROADCASTD 16(R11), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPADDW       Y10, Y0, Y0
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD 16(R11)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPADDW       Y10, Y2, Y2
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 16(R11)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPADDW       Y7, Y4, Y4
-	VPMADDUBSW   Y9, Y8, Y7
-	VPADDW       Y7, Y5, Y5
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R10)(BX*2), R10
-	DECQ         R12
-	JNZ          vectors2rows3word
-	MOVQ         x_cap+48(FP), R10
-	PREFETCHT0   (R10)
-	ADDQ         c_cap+16(FP), R10
-	MOVQ         R10, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
-	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
-	CMPQ         SI, $0x01
-	JNE          vectors2rows3worddone
-	MOVQ         DI, R10
-	VPBROADCASTD 40(R10), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD 40(R10)(DX*1), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y6, Y3, Y3
-	VPBROADCASTD 40(R10)(DX*2), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPADDD       Y6, Y5, Y5
-
-vectors2rows3worddone:
-	MOVQ         DI, R10
-	LEAQ         (AX)(R9*2), R11
-	VCVTPH2PS    (R8)(R9*1), Y6
-	VCVTPH2PS    16(R8)(R9*1), Y7
-	VBROADCASTSS 32(R10), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y9, Y0
-	VMULPS       Y8, Y7, Y8
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y8, Y1
-	VBROADCASTSS 32(R10)(DX*1), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y9, Y2
-	VMULPS       Y8, Y7, Y8
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y8, Y3
-	VBROADCASTSS 32(R10)(DX*2), Y8
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y6, Y4
-	VMULPS       Y8, Y7, Y6
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y6, Y5
-	CMPQ         SI, $0x02
-	JNE          vectors2rows3store
-	LEAQ         (R8)(R9*1), R12
-	VCVTPH2PS    (R12)(BX*1), Y6
-	VCVTPH2PS    16(R12)(BX*1), Y7
-	VBROADCASTSS 36(R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 36(R10)(DX*1), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS 36(R10)(DX*2), Y8
-	VFMADD231PS  Y8, Y6, Y4
-	VFMADD231PS  Y8, Y7, Y5
-
-vectors2rows3store:
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, (R11)(CX*1)
-	VMOVUPS Y3, 32(R11)(CX*1)
-	VMOVUPS Y4, (R11)(CX*2)
-	VMOVUPS Y5, 32(R11)(CX*2)
-	ADDQ    $0x00000020, R9
-	CMPQ    R9, BX
-	JL      vectors2rows3lanes
-	ADDQ    b_len+72(FP), R8
-	ADDQ    $0x00000030, DI
-	SUBQ    $+32, x_len+40(FP)
-	JNZ     vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, DI
-	ADDQ   DI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -11235,8 +10967,8 @@ DATA const00000004AVX2<>+0(SB)/32, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x0
 GLOBL const00000004AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmInt8E2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8E2M1AVX2(SB), NOSPLIT, $0-113
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·weightGemmInt8E2M1AVX2(SB), NOSPLIT, $8-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11269,16 +11001,23 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, (SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 vectors2rows4block:
 	XORQ R8, R8
@@ -11310,6 +11049,7 @@ vectors2rows4word:
 	VPAND        Y8, Y11, Y11
 	VPSHUFB      Y10, Y9, Y10
 	VPSHUFB      Y11, Y9, Y11
+	CMPQ         (SP), $-126
 	VPBROADCASTD (R10), Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPBROADCASTD 16(R10), Y13
@@ -11331,6 +11071,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y4, Y4
+	JEQ          vectors2rows4next0
 	VPBROADCASTD (R11), Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPBROADCASTD 16(R11), Y10
@@ -11338,12 +11079,15 @@ vectors2rows4word:
 	VPADDW       Y10, Y12, Y12
 	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y6, Y6
+
+vectors2rows4next0:
 	VPAND        32(R9), Y8, Y10
 	VMOVDQU      32(R9), Y11
 	VPSRLW       $0x04, Y11, Y11
 	VPAND        Y8, Y11, Y11
 	VPSHUFB      Y10, Y9, Y10
 	VPSHUFB      Y11, Y9, Y11
+	CMPQ         (SP), $-126
 	VPBROADCASTD (R10), Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPBROADCASTD 16(R10), Y13
@@ -11365,6 +11109,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD (R11), Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPBROADCASTD 16(R11), Y10
@@ -11372,6 +11117,8 @@ vectors2rows4word:
 	VPADDW       Y10, Y12, Y12
 	VPMADDWD     const00010001AVX2<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y7, Y7
+
+vectors2rows4next1:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	MOVQ         x_cap+48(FP), R13
@@ -11393,6 +11140,7 @@ vectors2rows4word:
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(DI)(R8*1), Y9
 	VPSLLD       $0x10, Y9, Y9
+	CMPQ         (SP), $-126
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -11435,6 +11183,7 @@ vectors2rows4word:
 	VFMADD231PS  Y2, Y0, Y5
 	VMOVUPS      Y4, (R11)(CX*2)
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next2
 	VBROADCASTSS 32(R10), Y0
 	VMULPS       Y0, Y8, Y1
 	VCVTDQ2PS    Y6, Y6
@@ -11449,13 +11198,15 @@ vectors2rows4word:
 	VFMADD231PS  Y2, Y0, Y7
 	VMOVUPS      Y6, (R12)
 	VMOVUPS      Y7, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+
+vectors2rows4next2:
+	ADDQ $0x00000020, R8
+	CMPQ R8, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -11468,167 +11219,6 @@ vectors2rows4word:
 	JMP    vectors2rows4
 
 vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows3block:
-	XORQ R8, R8
-
-vectors2rows3lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	MOVQ    SI, R10
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
-	VMOVUPS valuesE2M1AVX2<>+0(SB), Y7
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors2rows3word:
-	VPAND        (R9), Y6, Y8
-	VMOVDQU      (R9), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y6, Y9, Y9
-	VPSHUFB      Y8, Y7, Y8
-	VPSHUFB      Y9, Y7, Y9
-	VPBROADCASTD (R10), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10), Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y0, Y0
-	VPBROADCASTD (R10)(DX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y2, Y2
-	VPBROADCASTD (R10)(DX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10)(DX*2), Y8
-	VPMADDUBSW   Y8, Y9, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y4, Y4
-	VPAND        32(R9), Y6, Y8
-	VMOVDQU      32(R9), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y6, Y9, Y9
-	VPSHUFB      Y8, Y7, Y8
-	VPSHUFB      Y9, Y7, Y9
-	VPBROADCASTD (R10), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10), Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y10
-	VPBROADCASTD 16(R10)(DX*2), Y8
-	VPMADDUBSW   Y8, Y9, Y8
-	VPADDW       Y8, Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y5, Y5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors2rows3word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VPMOVZXWD    (DI)(R8*1), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(DI)(R8*1), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
-	VMULPS       Y8, Y7, Y8
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y8, Y1
-	VPBROADCASTD 40(R9), Y10
-	VPSLLD       $0x04, Y10, Y10
-	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y10, Y9, Y0
-	VFMADD231PS  Y10, Y8, Y1
-	VMOVUPS      Y0, (R10)
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VPBROADCASTD 40(R9)(DX*1), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y8, Y1, Y2
-	VFMADD231PS  Y8, Y0, Y3
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y1, Y4
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y0, Y5
-	VPBROADCASTD 40(R9)(DX*2), Y2
-	VPSLLD       $0x04, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VFMADD231PS  Y2, Y1, Y4
-	VFMADD231PS  Y2, Y0, Y5
-	VMOVUPS      Y4, (R10)(CX*2)
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -13580,7 +13170,7 @@ GLOBL valuesIQ4AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmInt8IQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8IQ4AVX2(SB), $13888-113
+TEXT ·weightGemmInt8IQ4AVX2(SB), $13896-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13595,7 +13185,7 @@ TEXT ·weightGemmInt8IQ4AVX2(SB), $13888-113
 	JNE     few
 	CMPQ    m+96(FP), $0x08
 	JL      few
-	LEAQ    319(SP), BX
+	LEAQ    327(SP), BX
 	ANDQ    $-64, BX
 	MOVQ    BX, b_cap+80(FP)
 	MOVQ    b_base+64(FP), BX
@@ -15651,8 +15241,8 @@ TEXT ·weightGemmU4x32AVX2(SB), NOSPLIT, $0-113
 	JMP     ·weightGemm4AVX2+0(SB)
 
 // func weightGemmInt8Minima4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8Minima4AVX2(SB), NOSPLIT, $64-113
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8Minima4AVX2(SB), NOSPLIT, $72-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -16020,16 +15610,23 @@ vectors2rows6storeintegersany:
 	JMP    vectors2rows6
 
 vectors2rows6done:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 64(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 vectors2rows4block:
 	CMPQ  c_len+8(FP), $0x06
@@ -16076,6 +15673,7 @@ vectors2rows4lanes:
 vectors2rows4word:
 	VPAND        (R9), Y8, Y9
 	VPAND        32(R9), Y8, Y10
+	CMPQ         64(SP), $-126
 	VPBROADCASTD (R10), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPADDW       Y12, Y0, Y0
@@ -16091,17 +15689,21 @@ vectors2rows4word:
 	VPADDW       Y12, Y4, Y4
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
+	JEQ          vectors2rows4next0
 	VPBROADCASTD (R11), Y11
 	VPMADDUBSW   Y11, Y9, Y9
 	VPADDW       Y9, Y6, Y6
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y7, Y7
+
+vectors2rows4next0:
 	VMOVDQU      (R9), Y9
 	VPSRLW       $0x04, Y9, Y9
 	VPAND        Y8, Y9, Y9
 	VMOVDQU      32(R9), Y10
 	VPSRLW       $0x04, Y10, Y10
 	VPAND        Y8, Y10, Y10
+	CMPQ         64(SP), $-126
 	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPADDW       Y12, Y0, Y0
@@ -16117,41 +15719,52 @@ vectors2rows4word:
 	VPADDW       Y12, Y4, Y4
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD 16(R11), Y11
 	VPMADDUBSW   Y11, Y9, Y9
 	VPADDW       Y9, Y6, Y6
 	VPMADDUBSW   Y11, Y10, Y9
 	VPADDW       Y9, Y7, Y7
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R12
-	JNZ          vectors2rows4word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         c_cap+16(FP), R9
-	MOVQ         R9, x_cap+48(FP)
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors2rows4wordintegerstwo
-	MOVQ         R8, R9
-	SHRQ         $0x01, R9
-	VPMOVSXBD    (DI)(R9*1), Y8
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y8, Y8
-	VPMOVSXBD    8(DI)(R9*1), Y9
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y9, Y9
+
+vectors2rows4next1:
+	ADDQ       $0x00000004, R10
+	ADDQ       $0x00000004, R11
+	MOVQ       x_cap+48(FP), R13
+	PREFETCHT0 (R13)
+	ADDQ       $0x00000040, x_cap+48(FP)
+	LEAQ       (R9)(BX*2), R9
+	DECQ       R12
+	JNZ        vectors2rows4word
+	MOVQ       x_cap+48(FP), R9
+	PREFETCHT0 (R9)
+	ADDQ       c_cap+16(FP), R9
+	MOVQ       R9, x_cap+48(FP)
+	CMPQ       c_len+8(FP), $0x05
+	JNE        vectors2rows4wordintegerstwo
+	MOVQ       R8, R9
+	SHRQ       $0x01, R9
+	VPMOVSXBD  (DI)(R9*1), Y8
+	VPSHUFB    bothHalvesAVX2<>+0(SB), Y8, Y8
+	VPMOVSXBD  8(DI)(R9*1), Y9
+	VPSHUFB    bothHalvesAVX2<>+0(SB), Y9, Y9
 
 vectors2rows4wordintegersany:
-	VPMADDWD     Y8, Y0, Y0
-	VPMADDWD     Y8, Y2, Y2
-	VPMADDWD     Y8, Y4, Y4
-	VPMADDWD     Y8, Y6, Y6
-	VPMADDWD     Y9, Y1, Y1
-	VPMADDWD     Y9, Y3, Y3
-	VPMADDWD     Y9, Y5, Y5
-	VPMADDWD     Y9, Y7, Y7
+	CMPQ     64(SP), $-126
+	VPMADDWD Y8, Y0, Y0
+	VPMADDWD Y8, Y2, Y2
+	VPMADDWD Y8, Y4, Y4
+	JEQ      vectors2rows4next2
+	VPMADDWD Y8, Y6, Y6
+
+vectors2rows4next2:
+	CMPQ     64(SP), $-126
+	VPMADDWD Y9, Y1, Y1
+	VPMADDWD Y9, Y3, Y3
+	VPMADDWD Y9, Y5, Y5
+	JEQ      vectors2rows4next3
+	VPMADDWD Y9, Y7, Y7
+
+vectors2rows4next3:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -16161,6 +15774,7 @@ vectors2rows4wordintegersany:
 	MOVQ         c_base+0(FP), R13
 	VCVTPH2PS    (R13)(R8*1), Y8
 	VCVTPH2PS    16(R13)(R8*1), Y9
+	CMPQ         64(SP), $-126
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -16188,6 +15802,7 @@ vectors2rows4wordintegersany:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R11)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next4
 	VBROADCASTSS 32(R10), Y0
 	VMULPS       Y0, Y8, Y1
 	VCVTDQ2PS    Y6, Y6
@@ -16197,20 +15812,23 @@ vectors2rows4wordintegersany:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	MOVQ         c_base+0(FP), R13
-	LEAQ         (R13)(R8*1), R13
-	VCVTPH2PS    (R13)(BX*1), Y2
-	VCVTPH2PS    16(R13)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x05
-	JNE          vectors2rows4storeintegerstwo
-	LEAQ         (R8)(BX*1), R13
-	SHRQ         $0x01, R13
-	VPMOVSXBD    (DI)(R13*1), Y0
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD    8(DI)(R13*1), Y1
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows4next4:
+	MOVQ      c_base+0(FP), R13
+	LEAQ      (R13)(R8*1), R13
+	VCVTPH2PS (R13)(BX*1), Y2
+	VCVTPH2PS 16(R13)(BX*1), Y3
+	CMPQ      c_len+8(FP), $0x05
+	JNE       vectors2rows4storeintegerstwo
+	LEAQ      (R8)(BX*1), R13
+	SHRQ      $0x01, R13
+	VPMOVSXBD (DI)(R13*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R13*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows4storeintegersany:
+	CMPQ         64(SP), $-126
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y6
@@ -16247,6 +15865,7 @@ vectors2rows4storeintegersany:
 	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*2), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next5
 	VBROADCASTSS 32(R10), Y4
 	VPBROADCASTD 44(R10), Y5
 	VPMADDWD     Y5, Y0, Y0
@@ -16259,13 +15878,15 @@ vectors2rows4storeintegersany:
 	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R12), Y1, Y0
 	VMOVUPS      Y0, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+
+vectors2rows4next5:
+	ADDQ $0x00000020, R8
+	CMPQ R8, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -16966,8 +16587,8 @@ TEXT ·weightUnpackU5x32AVX2(SB), NOSPLIT, $0-64
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8Minima5AVX2(SB), NOSPLIT, $64-113
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8Minima5AVX2(SB), NOSPLIT, $72-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -17004,16 +16625,23 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 64(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 vectors2rows4block:
 	CMPQ  c_len+8(FP), $0x08
@@ -17045,26 +16673,26 @@ vectors2rows4lanes:
 	MOVQ      SI, R10
 	LEAQ      (R10)(DX*2), R10
 	ADDQ      DX, R10
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y2, Y2, Y2
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y4, Y4, Y4
+	VPXOR     Y5, Y5, Y5
+	VPXOR     Y6, Y6, Y6
+	VPXOR     Y7, Y7, Y7
 	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors2rows4wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Y0
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD 8(DI)(R10*1), Y1
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+	VPMOVSXBD (DI)(R10*1), Y8
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y8, Y8
+	VPMOVSXBD 8(DI)(R10*1), Y9
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y9, Y9
 
 vectors2rows4wordintegersany:
-	VMOVDQU Y0, (SP)
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y6, Y6, Y6
-	VMOVDQU Y1, 32(SP)
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y7, Y7, Y7
+	VMOVDQU Y8, (SP)
+	VMOVDQU Y9, 32(SP)
 	MOVQ    SI, R10
 	LEAQ    (R10)(DX*2), R11
 	ADDQ    DX, R11
@@ -17099,6 +16727,7 @@ vectors2rows4word:
 	VPSLLD       $0x03, Y12, Y12
 	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
 	VPOR         Y12, Y11, Y11
+	CMPQ         64(SP), $-126
 	VPBROADCASTD (R10), Y12
 	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y12, Y8, Y14
@@ -17135,6 +16764,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     32(SP), Y12, Y12
 	VPADDD       Y12, Y5, Y5
+	JEQ          vectors2rows4next0
 	VPBROADCASTD (R11), Y12
 	VPBROADCASTD 4(R11), Y13
 	VPMADDUBSW   Y12, Y8, Y8
@@ -17147,6 +16777,8 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     32(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4next0:
 	VMOVDQU      (R13), Y9
 	VMOVQ        R12, X8
 	VPSRLD       X8, Y9, Y9
@@ -17175,6 +16807,7 @@ vectors2rows4word:
 	VPSRLD       $0x01, Y12, Y12
 	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
 	VPOR         Y12, Y11, Y11
+	CMPQ         64(SP), $-126
 	VPBROADCASTD 16(R10), Y12
 	VPBROADCASTD 20(R10), Y13
 	VPMADDUBSW   Y12, Y8, Y14
@@ -17211,6 +16844,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     32(SP), Y12, Y12
 	VPADDD       Y12, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD 16(R11), Y12
 	VPBROADCASTD 20(R11), Y13
 	VPMADDUBSW   Y12, Y8, Y8
@@ -17223,6 +16857,8 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     32(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4next1:
 	MOVQ         x_cap+48(FP), R14
 	PREFETCHT0   (R14)
 	PREFETCHT0   64(R14)
@@ -17248,6 +16884,7 @@ vectors2rows4word:
 	MOVQ         c_base+0(FP), R13
 	VCVTPH2PS    (R13)(R8*1), Y8
 	VCVTPH2PS    16(R13)(R8*1), Y9
+	CMPQ         64(SP), $-126
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -17275,6 +16912,7 @@ vectors2rows4word:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R11)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next2
 	VBROADCASTSS 32(R10), Y0
 	VMULPS       Y0, Y8, Y1
 	VCVTDQ2PS    Y6, Y6
@@ -17284,20 +16922,23 @@ vectors2rows4word:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	MOVQ         c_base+0(FP), R13
-	LEAQ         (R13)(R8*1), R13
-	VCVTPH2PS    (R13)(BX*1), Y2
-	VCVTPH2PS    16(R13)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x07
-	JNE          vectors2rows4storeintegerstwo
-	LEAQ         (R8)(BX*1), R13
-	SHRQ         $0x01, R13
-	VPMOVSXBD    (DI)(R13*1), Y0
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD    8(DI)(R13*1), Y1
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
+
+vectors2rows4next2:
+	MOVQ      c_base+0(FP), R13
+	LEAQ      (R13)(R8*1), R13
+	VCVTPH2PS (R13)(BX*1), Y2
+	VCVTPH2PS 16(R13)(BX*1), Y3
+	CMPQ      c_len+8(FP), $0x07
+	JNE       vectors2rows4storeintegerstwo
+	LEAQ      (R8)(BX*1), R13
+	SHRQ      $0x01, R13
+	VPMOVSXBD (DI)(R13*1), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VPMOVSXBD 8(DI)(R13*1), Y1
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
 
 vectors2rows4storeintegersany:
+	CMPQ         64(SP), $-126
 	VBROADCASTSS 32(R9), Y4
 	VPBROADCASTD 44(R9), Y5
 	VPMADDWD     Y5, Y0, Y6
@@ -17334,6 +16975,7 @@ vectors2rows4storeintegersany:
 	VMULPS       Y4, Y3, Y4
 	VFMADD213PS  32(R11)(CX*2), Y4, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next3
 	VBROADCASTSS 32(R10), Y4
 	VPBROADCASTD 44(R10), Y5
 	VPMADDWD     Y5, Y0, Y0
@@ -17346,13 +16988,15 @@ vectors2rows4storeintegersany:
 	VMULPS       Y4, Y3, Y1
 	VFMADD213PS  32(R12), Y1, Y0
 	VMOVUPS      Y0, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+
+vectors2rows4next3:
+	ADDQ $0x00000020, R8
+	CMPQ R8, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -17365,310 +17009,6 @@ vectors2rows4storeintegersany:
 	JMP    vectors2rows4
 
 vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows3block:
-	CMPQ  c_len+8(FP), $0x08
-	JE    vectors2rows3blockhead
-	MOVQ  x_len+40(FP), R8
-	TESTQ $0x0000007f, R8
-	JNZ   vectors2rows3blockpassed
-
-vectors2rows3blockhead:
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-vectors2rows3blockpassed:
-	XORQ R8, R8
-
-vectors2rows3lanes:
-	MOVQ      DI, R9
-	ADDQ      b_cap+80(FP), R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	CMPQ      c_len+8(FP), $0x07
-	JNE       vectors2rows3wordintegerstwo
-	MOVQ      R8, R10
-	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Y0
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD 8(DI)(R10*1), Y1
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
-
-vectors2rows3wordintegersany:
-	VMOVDQU Y0, (SP)
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y4, Y4, Y4
-	VMOVDQU Y1, 32(SP)
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y5, Y5, Y5
-	MOVQ    SI, R10
-	LEAQ    (R9)(BX*8), R12
-	XORQ    R11, R11
-	PCALIGN $0x40
-
-vectors2rows3word:
-	VMOVDQU      (R12), Y7
-	VMOVQ        R11, X6
-	VPSRLD       X6, Y7, Y7
-	VMOVDQU      (R9), Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y7, Y8
-	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
-	VPOR         Y8, Y6, Y6
-	VMOVDQU      (R9)(BX*2), Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VMOVDQU      32(R12), Y10
-	VMOVQ        R11, X7
-	VPSRLD       X7, Y10, Y10
-	VMOVDQU      32(R9), Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x04, Y10, Y9
-	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VMOVDQU      32(R9)(BX*2), Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y10, Y10
-	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD (R10), Y10
-	VPBROADCASTD 4(R10), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y0, Y0
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y10
-	VPBROADCASTD 4(R10)(DX*1), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y2, Y2
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y10
-	VPBROADCASTD 4(R10)(DX*2), Y11
-	VPMADDUBSW   Y10, Y6, Y6
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDWD     (SP), Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDUBSW   Y10, Y7, Y6
-	VPMADDUBSW   Y11, Y9, Y7
-	VPADDW       Y7, Y6, Y6
-	VPMADDWD     32(SP), Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R12), Y7
-	VMOVQ        R11, X6
-	VPSRLD       X6, Y7, Y7
-	VMOVDQU      (R9), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPAND        const10101010AVX2<>+0(SB), Y7, Y8
-	VPOR         Y8, Y6, Y6
-	VMOVDQU      (R9)(BX*2), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VMOVDQU      32(R12), Y10
-	VMOVQ        R11, X7
-	VPSRLD       X7, Y10, Y10
-	VMOVDQU      32(R9), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPAND        const10101010AVX2<>+0(SB), Y10, Y9
-	VPOR         Y9, Y7, Y7
-	VMOVDQU      32(R9)(BX*2), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y10, Y10
-	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 16(R10), Y10
-	VPBROADCASTD 20(R10), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y0, Y0
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y10
-	VPBROADCASTD 20(R10)(DX*1), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y2, Y2
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y10
-	VPBROADCASTD 20(R10)(DX*2), Y11
-	VPMADDUBSW   Y10, Y6, Y6
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDWD     (SP), Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDUBSW   Y10, Y7, Y6
-	VPMADDUBSW   Y11, Y9, Y7
-	VPADDW       Y7, Y6, Y6
-	VPMADDWD     32(SP), Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	ADDQ         $0x00000080, x_cap+48(FP)
-	LEAQ         (R9)(BX*4), R9
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x02, R11
-	CMPQ         R11, $0x04
-	JNE          vectors2rows3word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         c_cap+16(FP), R9
-	ADDQ         $0x00000040, R9
-	MOVQ         R9, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	MOVQ         c_base+0(FP), R11
-	VCVTPH2PS    (R11)(R8*1), Y6
-	VCVTPH2PS    16(R11)(R8*1), Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y8, Y7, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R10)(CX*2)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	MOVQ         c_base+0(FP), R11
-	LEAQ         (R11)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y3
-	CMPQ         c_len+8(FP), $0x07
-	JNE          vectors2rows3storeintegerstwo
-	LEAQ         (R8)(BX*1), R11
-	SHRQ         $0x01, R11
-	VPMOVSXBD    (DI)(R11*1), Y0
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD    8(DI)(R11*1), Y1
-	VPSHUFB      bothHalvesAVX2<>+0(SB), Y1, Y1
-
-vectors2rows3storeintegersany:
-	VBROADCASTSS 32(R9), Y4
-	VPBROADCASTD 44(R9), Y5
-	VPMADDWD     Y5, Y0, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y2, Y7
-	VFMADD213PS  (R10), Y7, Y6
-	VMOVUPS      Y6, (R10)
-	VPMADDWD     Y5, Y1, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y3, Y4
-	VFMADD213PS  32(R10), Y4, Y5
-	VMOVUPS      Y5, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y4
-	VPBROADCASTD 44(R9)(DX*1), Y5
-	VPMADDWD     Y5, Y0, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y4, Y2, Y7
-	VFMADD213PS  (R10)(CX*1), Y7, Y6
-	VMOVUPS      Y6, (R10)(CX*1)
-	VPMADDWD     Y5, Y1, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y3, Y4
-	VFMADD213PS  32(R10)(CX*1), Y4, Y5
-	VMOVUPS      Y5, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y4
-	VPBROADCASTD 44(R9)(DX*2), Y5
-	VPMADDWD     Y5, Y0, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VFMADD213PS  (R10)(CX*2), Y2, Y0
-	VMOVUPS      Y0, (R10)(CX*2)
-	VPMADDWD     Y5, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y3, Y1
-	VFMADD213PS  32(R10)(CX*2), Y1, Y0
-	VMOVUPS      Y0, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -17708,22 +17048,22 @@ vectors2rows2lanes:
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y2, Y2, Y2
+	VPXOR     Y3, Y3, Y3
 	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors2rows2wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Y0
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD 8(DI)(R10*1), Y1
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+	VPMOVSXBD (DI)(R10*1), Y4
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y4, Y4
+	VPMOVSXBD 8(DI)(R10*1), Y5
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y5, Y5
 
 vectors2rows2wordintegersany:
-	VMOVDQU Y0, (SP)
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y2, Y2, Y2
-	VMOVDQU Y1, 32(SP)
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y3, Y3, Y3
+	VMOVDQU Y4, (SP)
+	VMOVDQU Y5, 32(SP)
 	MOVQ    SI, R10
 	LEAQ    (R9)(BX*8), R12
 	XORQ    R11, R11
@@ -17964,20 +17304,20 @@ vectors2rows1lanes:
 	ADDQ      b_cap+80(FP), R9
 	LEAQ      (R9)(R8*2), R9
 	MOVQ      SI, R10
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y1, Y1, Y1
 	CMPQ      c_len+8(FP), $0x07
 	JNE       vectors2rows1wordintegerstwo
 	MOVQ      R8, R10
 	SHRQ      $0x01, R10
-	VPMOVSXBD (DI)(R10*1), Y0
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
-	VPMOVSXBD 8(DI)(R10*1), Y1
-	VPSHUFB   bothHalvesAVX2<>+0(SB), Y1, Y1
+	VPMOVSXBD (DI)(R10*1), Y2
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y2, Y2
+	VPMOVSXBD 8(DI)(R10*1), Y3
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y3, Y3
 
 vectors2rows1wordintegersany:
-	VMOVDQU Y0, (SP)
-	VPXOR   Y0, Y0, Y0
-	VMOVDQU Y1, 32(SP)
-	VPXOR   Y1, Y1, Y1
+	VMOVDQU Y2, (SP)
+	VMOVDQU Y3, 32(SP)
 	MOVQ    SI, R10
 	LEAQ    (R9)(BX*8), R12
 	XORQ    R11, R11
@@ -18138,8 +17478,8 @@ vectors2rows1done:
 
 vectors2rows4wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Y0
-	VPMOVSXBW 16(DI)(R10*1), Y1
+	VPMOVSXBW (DI)(R10*1), Y8
+	VPMOVSXBW 16(DI)(R10*1), Y9
 	JMP       vectors2rows4wordintegersany
 
 vectors2rows4storeintegerstwo:
@@ -18148,22 +17488,10 @@ vectors2rows4storeintegerstwo:
 	VPMOVSXBW 16(DI)(R13*1), Y1
 	JMP       vectors2rows4storeintegersany
 
-vectors2rows3wordintegerstwo:
-	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Y0
-	VPMOVSXBW 16(DI)(R10*1), Y1
-	JMP       vectors2rows3wordintegersany
-
-vectors2rows3storeintegerstwo:
-	LEAQ      (R8)(BX*1), R11
-	VPMOVSXBW (DI)(R11*1), Y0
-	VPMOVSXBW 16(DI)(R11*1), Y1
-	JMP       vectors2rows3storeintegersany
-
 vectors2rows2wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Y0
-	VPMOVSXBW 16(DI)(R10*1), Y1
+	VPMOVSXBW (DI)(R10*1), Y4
+	VPMOVSXBW 16(DI)(R10*1), Y5
 	JMP       vectors2rows2wordintegersany
 
 vectors2rows2storeintegerstwo:
@@ -18174,8 +17502,8 @@ vectors2rows2storeintegerstwo:
 
 vectors2rows1wordintegerstwo:
 	MOVQ      R8, R10
-	VPMOVSXBW (DI)(R10*1), Y0
-	VPMOVSXBW 16(DI)(R10*1), Y1
+	VPMOVSXBW (DI)(R10*1), Y2
+	VPMOVSXBW 16(DI)(R10*1), Y3
 	JMP       vectors2rows1wordintegersany
 
 vectors2rows1storeintegerstwo:
@@ -18239,8 +17567,8 @@ TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	JMP     ·weightBlocksGroupedAVX2+0(SB)
 
 // func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8S6x16AVX2(SB), NOSPLIT, $64-113
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8S6x16AVX2(SB), NOSPLIT, $72-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -18273,16 +17601,23 @@ clearlanes:
 	JNZ     clear
 
 cleared:
-	// Tiles of 4 × 2 vectors.
+	// Tiles of 3 to 4 × 2 vectors.
 vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), SI
+	MOVQ    $0x00000004, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX2<>+40(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 64(SP)
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    8192(DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 vectors2rows4block:
 	MOVQ       x_len+40(FP), R8
@@ -18307,10 +17642,13 @@ vectors2rows4lanes:
 	MOVQ         SI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	MOVQ         R8, R12
 	VPMOVSXBW    (DI)(R12*1), Y1
 	VPMOVSXBW    16(DI)(R12*1), Y8
 	VMOVDQU      Y1, (SP)
+	CMPQ         64(SP), $-126
 	VPBROADCASTD 44(R10), Y0
 	VPMADDWD     Y1, Y0, Y0
 	VPSLLD       $0x05, Y0, Y0
@@ -18320,10 +17658,14 @@ vectors2rows4lanes:
 	VPBROADCASTD 44(R10)(DX*2), Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPSLLD       $0x05, Y4, Y4
+	JEQ          vectors2rows4next0
 	VPBROADCASTD 44(R11), Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPSLLD       $0x05, Y6, Y6
+
+vectors2rows4next0:
 	VMOVDQU      Y8, 32(SP)
+	CMPQ         64(SP), $-126
 	VPBROADCASTD 44(R10), Y1
 	VPMADDWD     Y8, Y1, Y1
 	VPSLLD       $0x05, Y1, Y1
@@ -18333,15 +17675,18 @@ vectors2rows4lanes:
 	VPBROADCASTD 44(R10)(DX*2), Y5
 	VPMADDWD     Y8, Y5, Y5
 	VPSLLD       $0x05, Y5, Y5
+	JEQ          vectors2rows4next1
 	VPBROADCASTD 44(R11), Y7
 	VPMADDWD     Y8, Y7, Y7
 	VPSLLD       $0x05, Y7, Y7
-	MOVQ         SI, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (R9)(BX*8), R13
-	XORQ         R12, R12
-	PCALIGN      $0x40
+
+vectors2rows4next1:
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	LEAQ    (R9)(BX*8), R13
+	XORQ    R12, R12
+	PCALIGN $0x40
 
 vectors2rows4word:
 	VMOVDQU      (R13), Y9
@@ -18366,6 +17711,7 @@ vectors2rows4word:
 	VPSLLD       $0x02, Y12, Y12
 	VPAND        const30303030AVX2<>+0(SB), Y12, Y12
 	VPOR         Y12, Y11, Y11
+	CMPQ         64(SP), $-126
 	VPBROADCASTD (R10), Y12
 	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y12, Y8, Y14
@@ -18402,6 +17748,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     32(SP), Y12, Y12
 	VPADDD       Y12, Y5, Y5
+	JEQ          vectors2rows4next2
 	VPBROADCASTD (R11), Y12
 	VPBROADCASTD 4(R11), Y13
 	VPMADDUBSW   Y12, Y8, Y8
@@ -18414,6 +17761,8 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     32(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4next2:
 	VMOVDQU      (R13), Y9
 	VMOVDQU      (R9), Y8
 	VPSRLW       $0x04, Y8, Y8
@@ -18438,6 +17787,7 @@ vectors2rows4word:
 	VPSRLD       $0x02, Y12, Y12
 	VPAND        const30303030AVX2<>+0(SB), Y12, Y12
 	VPOR         Y12, Y11, Y11
+	CMPQ         64(SP), $-126
 	VPBROADCASTD 16(R10), Y12
 	VPBROADCASTD 20(R10), Y13
 	VPMADDUBSW   Y12, Y8, Y14
@@ -18474,6 +17824,7 @@ vectors2rows4word:
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     32(SP), Y12, Y12
 	VPADDD       Y12, Y5, Y5
+	JEQ          vectors2rows4next3
 	VPBROADCASTD 16(R11), Y12
 	VPBROADCASTD 20(R11), Y13
 	VPMADDUBSW   Y12, Y8, Y8
@@ -18486,6 +17837,8 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     32(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4next3:
 	MOVQ         x_cap+48(FP), R14
 	PREFETCHT0   (R14)
 	PREFETCHT0   64(R14)
@@ -18510,6 +17863,7 @@ vectors2rows4word:
 	MOVQ         c_base+0(FP), R13
 	VCVTPH2PS    (R13)(R8*1), Y8
 	VCVTPH2PS    16(R13)(R8*1), Y9
+	CMPQ         64(SP), $-126
 	VBROADCASTSS 32(R9), Y10
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
@@ -18537,6 +17891,7 @@ vectors2rows4word:
 	VCVTDQ2PS    Y5, Y5
 	VFMADD213PS  32(R11)(CX*2), Y0, Y5
 	VMOVUPS      Y5, 32(R11)(CX*2)
+	JEQ          vectors2rows4next4
 	VBROADCASTSS 32(R10), Y0
 	VMULPS       Y0, Y8, Y1
 	VCVTDQ2PS    Y6, Y6
@@ -18546,13 +17901,15 @@ vectors2rows4word:
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  32(R12), Y0, Y7
 	VMOVUPS      Y7, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+
+vectors2rows4next4:
+	ADDQ $0x00000020, R8
+	CMPQ R8, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), DI
+	ADDQ $0x00000030, SI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -18565,249 +17922,6 @@ vectors2rows4word:
 	JMP    vectors2rows4
 
 vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows3block:
-	MOVQ       x_len+40(FP), R8
-	TESTQ      $0x0000007f, R8
-	JNZ        vectors2rows3blockpassed
-	MOVQ       DI, c_base+0(FP)
-	ADDQ       BX, DI
-	MOVQ       x_cap+48(FP), R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	MOVQ       BX, R8
-	ADDQ       R8, R9
-	MOVQ       R9, x_cap+48(FP)
-
-vectors2rows3blockpassed:
-	XORQ R8, R8
-
-vectors2rows3lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	MOVQ         R8, R11
-	VPMOVSXBW    (DI)(R11*1), Y1
-	VPMOVSXBW    16(DI)(R11*1), Y6
-	VMOVDQU      Y1, (SP)
-	VPBROADCASTD 44(R10), Y0
-	VPMADDWD     Y1, Y0, Y0
-	VPSLLD       $0x05, Y0, Y0
-	VPBROADCASTD 44(R10)(DX*1), Y2
-	VPMADDWD     Y1, Y2, Y2
-	VPSLLD       $0x05, Y2, Y2
-	VPBROADCASTD 44(R10)(DX*2), Y4
-	VPMADDWD     Y1, Y4, Y4
-	VPSLLD       $0x05, Y4, Y4
-	VMOVDQU      Y6, 32(SP)
-	VPBROADCASTD 44(R10), Y1
-	VPMADDWD     Y6, Y1, Y1
-	VPSLLD       $0x05, Y1, Y1
-	VPBROADCASTD 44(R10)(DX*1), Y3
-	VPMADDWD     Y6, Y3, Y3
-	VPSLLD       $0x05, Y3, Y3
-	VPBROADCASTD 44(R10)(DX*2), Y5
-	VPMADDWD     Y6, Y5, Y5
-	VPSLLD       $0x05, Y5, Y5
-	MOVQ         SI, R10
-	LEAQ         (R9)(BX*8), R12
-	XORQ         R11, R11
-	PCALIGN      $0x40
-
-vectors2rows3word:
-	VMOVDQU      (R12), Y7
-	VMOVDQU      (R9), Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y7, Y8
-	VPAND        const30303030AVX2<>+0(SB), Y8, Y8
-	VPOR         Y8, Y6, Y6
-	VMOVDQU      (R9)(BX*2), Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VMOVDQU      32(R12), Y10
-	VMOVDQU      32(R9), Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPSLLD       $0x04, Y10, Y9
-	VPAND        const30303030AVX2<>+0(SB), Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VMOVDQU      32(R9)(BX*2), Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD (R10), Y10
-	VPBROADCASTD 4(R10), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y0, Y0
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y10
-	VPBROADCASTD 4(R10)(DX*1), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y2, Y2
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y10
-	VPBROADCASTD 4(R10)(DX*2), Y11
-	VPMADDUBSW   Y10, Y6, Y6
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDWD     (SP), Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDUBSW   Y10, Y7, Y6
-	VPMADDUBSW   Y11, Y9, Y7
-	VPADDW       Y7, Y6, Y6
-	VPMADDWD     32(SP), Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R12), Y7
-	VMOVDQU      (R9), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VPAND        const30303030AVX2<>+0(SB), Y7, Y8
-	VPOR         Y8, Y6, Y6
-	VMOVDQU      (R9)(BX*2), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        const30303030AVX2<>+0(SB), Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VMOVDQU      32(R12), Y10
-	VMOVDQU      32(R9), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPAND        const30303030AVX2<>+0(SB), Y10, Y9
-	VPOR         Y9, Y7, Y7
-	VMOVDQU      32(R9)(BX*2), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y10, Y10
-	VPAND        const30303030AVX2<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPBROADCASTD 16(R10), Y10
-	VPBROADCASTD 20(R10), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y0, Y0
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y10
-	VPBROADCASTD 20(R10)(DX*1), Y11
-	VPMADDUBSW   Y10, Y6, Y12
-	VPMADDUBSW   Y11, Y8, Y13
-	VPADDW       Y13, Y12, Y12
-	VPMADDWD     (SP), Y12, Y12
-	VPADDD       Y12, Y2, Y2
-	VPMADDUBSW   Y10, Y7, Y10
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y10, Y10
-	VPMADDWD     32(SP), Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y10
-	VPBROADCASTD 20(R10)(DX*2), Y11
-	VPMADDUBSW   Y10, Y6, Y6
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDWD     (SP), Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDUBSW   Y10, Y7, Y6
-	VPMADDUBSW   Y11, Y9, Y7
-	VPADDW       Y7, Y6, Y6
-	VPMADDWD     32(SP), Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*4), R9
-	LEAQ         (R12)(BX*2), R12
-	ADDQ         $0x00000008, R10
-	ADDQ         $0x02, R11
-	CMPQ         R11, $0x04
-	JNE          vectors2rows3word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	MOVQ         c_base+0(FP), R11
-	VCVTPH2PS    (R11)(R8*1), Y6
-	VCVTPH2PS    16(R11)(R8*1), Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y8, Y7, Y0
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y6, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R10)(CX*2)
-	VMULPS       Y0, Y7, Y0
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2
@@ -19197,7 +18311,7 @@ TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8S5x16F32AVX2(SB), NOSPLIT, $64-113
+TEXT ·weightGemmInt8S5x16F32AVX2(SB), NOSPLIT, $72-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -19673,7 +18787,7 @@ TEXT ·weightUnpackS8x16F32AVX2(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8S8x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8S8x16F32AVX2(SB), NOSPLIT, $64-113
+TEXT ·weightGemmInt8S8x16F32AVX2(SB), NOSPLIT, $72-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX

@@ -721,11 +721,6 @@ func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int,
 //go:noescape
 func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// skinnyHalvesE4M3AVX512 is SkinnyKernels.HalvesE4M3, see package ukernel.
-//
-//go:noescape
-func skinnyHalvesE4M3AVX512(dst []uint16, ldd int, src []byte, lds int, n int, d int)
-
 // skinnyHalvesE5M2AVX512 is SkinnyKernels.HalvesE5M2, see package ukernel.
 //
 //go:noescape

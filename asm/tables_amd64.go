@@ -230,9 +230,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
 		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
-		HalvesE4M3: skinnyHalvesE4M3AVX512,
-	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,
 	}},

@@ -11,13 +11,12 @@ import (
 
 // Halves emits the conversions of types of 8 bits to a type of 16. An E5M2 is the upper half of a
 // binary16. The upper and the lower bytes of the bfloat16 of E4M3 are looked up. Both are put
-// together at the end.
+// together at the end. CPUs with AVX-512 that look up all magnitudes at once need no such rows of
+// E4M3, see skinny.SkinnyQKRows, and the others have the kernel of AVX2.
 func (g *gen) Halves() {
-	lookup := g.lookupE4M3
-	if g.EVEX() {
-		lookup = g.lookupAllE4M3
+	if !g.EVEX() {
+		g.halves(spec.HalvesE4M3, g.lookupE4M3)
 	}
-	g.halves(spec.HalvesE4M3, lookup)
 	g.halves(spec.HalvesE5M2, func(load loadBytes) func(src operand.Mem) (lower, upper reg.VecVirtual) {
 		zeros := g.Vec()
 		g.Zero(g.Context, zeros)
@@ -70,13 +69,6 @@ func (g *gen) halves(f spec.Function, start func(loadBytes) func(src operand.Mem
 	})
 	g.Label("end")
 	g.Return()
-}
-
-// lookupAllE4M3 has a table of all magnitudes.
-func (g *gen) lookupAllE4M3(load loadBytes) func(src operand.Mem) (lower, upper reg.VecVirtual) {
-	f := g.NewFloat8()
-	f.Load(spec.E4M3)
-	return func(src operand.Mem) (lower, upper reg.VecVirtual) { return f.Halves(load(src)) }
 }
 
 // lookupE4M3 looks up the sign and the upper bits of the exponent, and makes the lower byte of the

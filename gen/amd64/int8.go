@@ -37,7 +37,9 @@ type int8Gemmer struct {
 	format        ukernel.PackedFormat // whose code is emitted
 	floats        bool                 // accumulators are float32
 	scaled        bool                 // and so they are, times the scales of the weights
-	rows, vectors int                  // of a tile
+	rows, vectors int                  // of a tile, the most rows of its loop
+	heights       *emit.Heights        // of its loop
+	height        operand.Mem          // on the stack, for heights
 	acc           [][]reg.VecVirtual
 	kept          [][]reg.VecVirtual // C, if the tile keeps it in registers
 
@@ -257,6 +259,7 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 	if n := dot.frameBytes(t.format); n > 0 {
 		t.frame = g.Frame(n)
 	}
+	t.height = g.Frame(8)
 	dot.manyRows(t)
 	groups := dot.tiles(t.format)
 	for _, shapes := range groups {
@@ -266,14 +269,60 @@ func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
 			g.CMPQ(t.lanes2, operand.U32(2*shapes[0].Vectors*g.Lanes()))
 			g.JNE(operand.LabelRef(name + "done"))
 		}
-		for _, s := range shapes {
-			t.tile(dot, s, name)
-		}
+		t.eachTile(dot, shapes, name)
 		if whole {
 			g.Label(name + "done")
 		}
 	}
 	t.finish()
+}
+
+// wholeTiles are tiles of whole panels with up to so many rows.
+func wholeTiles(most int) (list []spec.TileShape) {
+	for rows := most; rows > 0; rows-- {
+		list = append(list, spec.TileShape{Vectors: manyVectors, Rows: rows})
+	}
+	return list
+}
+
+// eachTile emits the loops over tiles of shapes with the same vectors. Four rows and three may share
+// a loop, see emit.Heights. With one or two rows, or one vector, jumps over rows take 5 to 30% more
+// time on Granite Rapids.
+func (t *int8Gemmer) eachTile(dot int8Dot, shapes []spec.TileShape, name string) {
+	for ; len(shapes) > 0; shapes = shapes[1:] {
+		s, least := shapes[0], shapes[0].Rows
+		if s.Vectors > 1 && s.Rows == manyRows && shapes[1].Rows == manyRows-1 && t.sharesRows(dot) {
+			shapes, least = shapes[1:], manyRows-1
+		}
+		t.tile(dot, emit.Span{Least: least, Most: s.Rows}, s.Vectors, name)
+	}
+}
+
+// sharesRows tells whether four rows and three share a loop. They do not where a row takes so few
+// instructions on a word that the jumps over rows take 3 to 7% more time there.
+func (t *int8Gemmer) sharesRows(dot int8Dot) bool {
+	switch dot.(type) {
+	case vnniDot:
+		return false
+	case *vnniWhole:
+		return t.format.Bits() > 4
+	}
+	return t.format != ukernel.IQ4
+}
+
+// eachRow emits what the rows of the tile have each. That must not change flags.
+func (t *int8Gemmer) eachRow(row func(i int)) {
+	t.heights.Compare()
+	t.heights.Rows(row)
+}
+
+// clearOthers clears the vectors of rows that the tile may lack, before those that it has are set.
+func (t *int8Gemmer) clearOthers(rows [][]reg.VecVirtual) {
+	for _, row := range rows[t.heights.Least:] {
+		for _, v := range row {
+			t.g.Zero(t.g.Context, v)
+		}
+	}
 }
 
 // finish emits the end of the function.
@@ -308,25 +357,31 @@ func (t *int8Gemmer) clear() {
 	t.g.Label("cleared")
 }
 
-// tile emits the loop over tiles of a shape.
-func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
-	name := func(part string) string { return fmt.Sprintf("%srows%d%s", group, s.Rows, part) }
+// tile emits the loop over tiles of some rows and vectors.
+func (t *int8Gemmer) tile(dot int8Dot, rows emit.Span, vectors int, group string) {
+	name := func(part string) string { return fmt.Sprintf("%srows%d%s", group, rows.Most, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
-	t.rows, t.vectors = s.Rows, s.Vectors
-	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
+	t.rows, t.vectors = rows.Most, vectors
+	t.heights = t.g.NewHeights(name(""), rows, t.height)
+	t.g.Commentf("Tiles of %v × %d vectors.", rows, vectors)
 	t.g.Label(name(""))
-	least := s.Rows
+	least := rows.Least
 	if t.hasSpare() {
 		least--
 	}
 	t.g.CMPQ(t.mArg, operand.I32(least))
 	t.g.JL(label("done"))
+	if !rows.Single() {
+		count := t.g.GP64()
+		t.g.MOVQ(t.mArg, count)
+		t.heights.Set(count)
+	}
 	t.x, t.block = t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.xArg, t.x)
 	t.g.MOVQ(t.blocks, t.block)
 	t.startPrefetching(name("ahead"))
 	t.g.Move(t.kArg, t.left)
-	t.loadC(dot, s)
+	t.loadC(dot)
 
 	t.g.Label(name("block"))
 	t.passHead(name("block"), t.left, t.block, t.prefetchHead)
@@ -348,14 +403,14 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	if !t.whole() {
 		t.g.LEAQ(emit.Indexed(t.numbers, t.lane2, 2), t.numbers)
 	}
-	t.acc = make([][]reg.VecVirtual, s.Rows)
+	t.acc = make([][]reg.VecVirtual, rows.Most)
 	for i := range t.acc {
-		t.acc[i] = t.g.Vecs(s.Vectors)
+		t.acc[i] = t.g.Vecs(vectors)
 	}
 	dot.sums(t, name("word"))
-	t.addToC(s.Vectors, name("store"))
+	t.addToC(vectors, name("store"))
 	if !t.whole() {
-		t.g.ADDQ(operand.U32(2*s.Vectors*t.g.Lanes()), t.lane2)
+		t.g.ADDQ(operand.U32(2*vectors*t.g.Lanes()), t.lane2)
 		t.g.CMPQ(t.lane2, t.lanes2)
 		t.g.JL(label("lanes"))
 	}
@@ -366,13 +421,13 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 
 	t.g.Comment("Go on to the next rows.")
 	t.storeC()
-	for range s.Rows {
+	for range rows.Most {
 		t.g.ADDQ(t.ldc, t.c)
 	}
 	next := t.g.GP64()
-	t.g.IMUL3Q(operand.I32(s.Rows), t.ldx, next)
+	t.g.IMUL3Q(operand.I32(rows.Most), t.ldx, next)
 	t.g.ADDQ(next, t.xArg)
-	t.g.SUBQ(operand.I32(s.Rows), t.mArg)
+	t.g.SUBQ(operand.I32(rows.Most), t.mArg)
 	t.g.JMP(label(""))
 	t.g.Label(name("done"))
 }
@@ -382,32 +437,42 @@ func (t *int8Gemmer) whole() bool { return t.vectors*t.g.Lanes() == spec.PanelLa
 
 // keepsC is how many rows of C the tiles of whole panels keep in registers.
 func (t *int8Gemmer) keepsC(dot int8Dot) int {
-	if _, ok := dot.(*vnniHalves); ok && t.format.Bits() > 4 {
-		return 2
+	switch dot.(type) {
+	case *vnniHalves:
+		if t.format.Bits() > 4 {
+			return 2
+		}
+	case *vnniWhole:
+		if t.format.Bits() > 4 {
+			return 3
+		}
+	case *vnniGrouped:
+		return 0
 	}
-	if _, ok := dot.(*vnniGrouped); ok || !t.g.EVEX() {
+	if !t.g.EVEX() {
 		return 0
 	}
 	return 4
 }
 
 // loadC loads C if the tile keeps it, and storeC stores it then.
-func (t *int8Gemmer) loadC(dot int8Dot, s spec.TileShape) {
+func (t *int8Gemmer) loadC(dot int8Dot) {
 	t.kept = nil
-	if !t.whole() || s.Rows > t.keepsC(dot) {
+	if !t.whole() || t.rows > t.keepsC(dot) {
 		return
 	}
-	for range s.Rows {
-		t.kept = append(t.kept, t.g.Vecs(s.Vectors))
+	for range t.rows {
+		t.kept = append(t.kept, t.g.Vecs(t.vectors))
 	}
-	c := t.g.rowsFrom(t.c, t.ldc, s.Rows)
-	t.eachKept(func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(c.at(i, v*t.g.VecBytes()), sum) })
+	c := t.g.rowsFrom(t.c, t.ldc, t.rows)
+	t.clearOthers(t.kept)
+	t.eachOf(t.kept, func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(c.at(i, v*t.g.VecBytes()), sum) })
 }
 
 func (t *int8Gemmer) storeC() {
 	if t.kept != nil {
 		c := t.g.rowsFrom(t.c, t.ldc, len(t.kept))
-		t.eachKept(func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(sum, c.at(i, v*t.g.VecBytes())) })
+		t.eachOf(t.kept, func(i, v int, sum reg.VecVirtual) { t.g.VMOVUPS(sum, c.at(i, v*t.g.VecBytes())) })
 	}
 }
 
@@ -486,7 +551,8 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	header := t.header(0)
 	t.eachOfValues(name+"scales", func(q ukernel.PackedFormat) { t.widen(q, header, scales) })
 	groupMinima := t.format.Grouped() && t.format.Offset() == 0
-	for i, row := range t.acc {
+	t.eachRow(func(i int) {
+		row := t.acc[i]
 		d, sums, products := g.Vec(), row, []reg.VecVirtual{}
 		if t.kept != nil {
 			sums = t.kept[i]
@@ -518,7 +584,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 				store(v)
 			}
 		}
-	}
+	})
 	switch {
 	case t.several:
 		g.CMPQ(t.which, operand.Imm(uint64(ukernel.U4)))
@@ -527,7 +593,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 		t.addMinima(x, vectors)
 		g.Label(name)
 		if t.kept == nil {
-			t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
+			t.eachOf(t.acc, func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
 		}
 	case groupMinima:
 		t.addGroupMinima(x, c, vectors, name+"integers")
@@ -597,16 +663,23 @@ func (t *int8Gemmer) header(n int) operand.Mem {
 	return m
 }
 
-// eachAcc calls f for every accumulator, and eachKept for every vector of C that the tile keeps.
-func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual))  { eachOf(t.acc, f) }
-func (t *int8Gemmer) eachKept(f func(row, vector int, sum reg.VecVirtual)) { eachOf(t.kept, f) }
-
-func eachOf(rows [][]reg.VecVirtual, f func(row, vector int, x reg.VecVirtual)) {
-	for i, row := range rows {
+// eachAcc calls f for every accumulator, also of rows that the tile may lack.
+func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual)) {
+	for i, row := range t.acc {
 		for v, x := range row {
 			f(i, v, x)
 		}
 	}
+}
+
+// eachOf emits what the vectors of rows have each, of those that the tile has. That must not change
+// flags.
+func (t *int8Gemmer) eachOf(rows [][]reg.VecVirtual, f func(row, vector int, x reg.VecVirtual)) {
+	t.eachRow(func(i int) {
+		for v, x := range rows[i] {
+			f(i, v, x)
+		}
+	})
 }
 
 // addMinima adds the minima to the accumulators, which become C.
@@ -619,13 +692,13 @@ func (t *int8Gemmer) addMinima(x rowPointers, vectors int) {
 	if t.kept != nil {
 		sums = t.kept
 	}
-	for i, row := range sums {
+	t.eachRow(func(i int) {
 		s := g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowSum), s)
-		for v, acc := range row {
+		for v, acc := range sums[i] {
 			g.VFMADD231PS(s, minima[v], acc)
 		}
-	}
+	})
 }
 
 // eachProduct emits the products of a word. part makes a vector of weights from the word in memory,
@@ -635,13 +708,13 @@ func (t *int8Gemmer) eachProduct(part func(from operand.Mem, w reg.VecVirtual), 
 	for v, w := range ws {
 		part(emit.At(t.numbers, v*t.g.VecBytes()), w)
 	}
-	for i, row := range t.acc {
+	t.eachRow(func(i int) {
 		x := t.g.Vec()
 		t.g.VPBROADCASTD(number(i), x)
-		for v, acc := range row {
+		for v, acc := range t.acc[i] {
 			multiply(x, ws[v], acc)
 		}
-	}
+	})
 }
 
 // eachWord emits the loop over the words of a lane, with their prefetches.

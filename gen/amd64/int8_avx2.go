@@ -56,11 +56,11 @@ func (d avx2Dot) prepare(t *int8Gemmer) {
 		return
 	}
 	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
-	for i := range t.rows {
+	t.eachRow(func(i int) {
 		codes, at := t.g.Vec(), 2*spec.BlockSteps*i
 		t.g.VMOVDQU(rows.at(i, 0), codes)
 		t.g.splitBytes(codes, t.frame.Offset(at), t.frame.Offset(at+spec.BlockSteps))
-	}
+	})
 }
 
 // splitBytes writes the even bytes of v as words, and the odd ones.
@@ -96,13 +96,13 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 		defer g.Label(name + "done")
 	}
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
-	for i, row := range t.acc {
+	t.eachRow(func(i int) {
 		offset := g.Vec()
 		t.broadcastOffset(q, x, i, offset)
-		for _, v := range row {
+		for _, v := range t.acc[i] {
 			g.VPADDD(offset, v, v)
 		}
-	}
+	})
 }
 
 // sumsOfValues is sums for values of 5 bits, times which all pairs of a block do not fit a lane of
@@ -119,8 +119,8 @@ func (avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
 			for half := range ws {
 				lookUp(ws[half])
 			}
-			for i, row := range t.acc {
-				ps := g.Vecs(2)
+			t.eachRow(func(i int) {
+				row, ps := t.acc[i], g.Vecs(2)
 				for half, p := range ps {
 					g.VPBROADCASTD(x.at(i, 16*half), p)
 					g.VPMADDUBSW(p, ws[half], p)
@@ -128,7 +128,7 @@ func (avx2Dot) sumsOfValues(t *int8Gemmer, name string) {
 				g.VPADDW(ps[1], ps[0], ps[0])
 				g.VPMADDWD(g.Constant(1<<16|1), ps[0], ps[0])
 				g.VPADDD(ps[0], row[v], row[v])
-			}
+			})
 		}
 		x.advance(g, 4)
 	})
@@ -193,14 +193,15 @@ func (avx2Dot) sumsOfBytes(t *int8Gemmer, name string) {
 				lookUp(ws[0])
 				g.VPSRLW(operand.Imm(8), ws[0], ws[1])
 				g.VPAND(g.Constant(0x00ff00ff), ws[0], ws[0])
-				for i, row := range t.acc {
+				t.eachRow(func(i int) {
+					row := t.acc[i]
 					for odd, w := range ws {
 						p := g.Vec()
 						g.VPBROADCASTD(emit.At(x, 2*spec.BlockSteps*i+spec.BlockSteps*odd+16*half), p)
 						g.VPMADDWD(p, w, p)
 						g.VPADDD(p, row[v], row[v])
 					}
-				}
+				})
 			}
 		}
 		g.ADDQ(operand.Imm(4), x)

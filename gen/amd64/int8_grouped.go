@@ -28,7 +28,7 @@ type avx2Grouped struct{ avx2Dot }
 // The frame has the integers of the groups of some lanes, 16 bits each.
 func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return 2 * 32 }
 
-func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
+func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 3, 2) }
 
 func (avx2Grouped) prepare(*int8Gemmer) {}
 
@@ -37,9 +37,7 @@ func (d avx2Grouped) sums(t *int8Gemmer, name string) {
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	d.sums4(t, name)
 	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
-		for _, row := range t.acc {
-			g.VPMADDWD(s, row[v], row[v])
-		}
+		t.eachRow(func(i int) { g.VPMADDWD(s, t.acc[i][v], t.acc[i][v]) })
 	})
 }
 
@@ -114,16 +112,20 @@ func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	if t.format.Offset() == 0 {
+		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
+	} else {
+		t.clearOthers(t.acc)
+	}
 	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
 		g.VMOVDQU(s, t.groupIntegers(v))
-		for i, row := range t.acc {
-			if t.format.Offset() == 0 {
-				g.VPXOR(row[v], row[v], row[v])
-				continue
-			}
-			g.VPBROADCASTD(x.at(i, spec.RowGroups), row[v])
-			g.VPMADDWD(s, row[v], row[v])
-			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), row[v], row[v])
+		if t.format.Offset() != 0 {
+			t.eachRow(func(i int) {
+				acc := t.acc[i][v]
+				g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
+				g.VPMADDWD(s, acc, acc)
+				g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
+			})
 		}
 	})
 	d.words(t, name, t.format.Bits()-4, func(i, v int, p reg.VecVirtual) {
@@ -194,18 +196,18 @@ func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirt
 			g.numberBytes(from, high, ws[i][v], bit, i*more, more)
 		}
 	}
-	for i, row := range t.acc {
+	t.eachRow(func(i int) {
 		a, b := g.Vec(), g.Vec()
 		g.VPBROADCASTD(x.at(i, 4*bit), a)
 		g.VPBROADCASTD(x.at(i, 4*bit+4), b)
-		for v := range row {
+		for v := range t.acc[i] {
 			p, q := g.Vec(), g.Vec()
 			g.VPMADDUBSW(a, ws[0][v], p)
 			g.VPMADDUBSW(b, ws[1][v], q)
 			g.VPADDW(q, p, p)
 			add(i, v, p)
 		}
-	}
+	})
 }
 
 // numberBytes sets w to numbers: the lower or upper halves of the bytes at from, and above them the
@@ -250,8 +252,8 @@ func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, name string) 
 	g, integers, minima := t.g, t.g.Vecs(vectors), t.g.Vecs(vectors)
 	t.widen(t.format, t.header(1), minima)
 	t.loadIntegers(name, 1, integers)
-	for i, row := range t.acc {
-		d, codes := g.Vec(), g.Vec()
+	t.eachRow(func(i int) {
+		row, d, codes := t.acc[i], g.Vec(), g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
 		g.VPBROADCASTD(x.at(i, spec.RowGroups), codes)
 		for v := range minima {
@@ -271,5 +273,5 @@ func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int, name string) 
 			}
 			g.VMOVUPS(sum, to)
 		}
-	}
+	})
 }

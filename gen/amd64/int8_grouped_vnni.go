@@ -63,7 +63,7 @@ func (d *vnniGrouped) prepare(t *int8Gemmer) {
 	g, order := t.g, t.g.YMM()
 	rows := g.rowsFrom(t.x, t.ldx, t.rows)
 	g.VMOVDQU(groupHalves(g), order)
-	for i := range t.rows {
+	t.eachRow(func(i int) {
 		codes := g.YMM()
 		g.VPERMW(rows.at(i, 0), order, codes)
 		g.VMOVDQU(codes, t.frame.Offset(spec.BlockSteps*i))
@@ -74,7 +74,7 @@ func (d *vnniGrouped) prepare(t *int8Gemmer) {
 			g.VPMADDWD(g.Constant(uint32(offset)), begin, begin)
 			g.VMOVQ(begin, t.frame.Offset(groupedBegin+8*i))
 		}
-	}
+	})
 	d.half, d.mask = g.filled(0x0000ffff), g.filled(0x0f0f0f0f)
 	if more := t.format.Bits() - 4; more > 0 && more < 4 {
 		d.moreMask = g.filled((1<<more - 1) * 0x11111111)
@@ -98,21 +98,24 @@ func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 	g, sums := t.g, t.g.Vecs(t.rows)
 	scales := d.scales(t, name+"integers")
 	for group := 1; group >= 0; group-- {
-		for i, row := range t.acc {
+		for _, row := range t.acc {
 			row[0] = g.Vec()
-			if t.format.Offset() == 0 {
-				g.Zero(g.Context, row[0])
-			} else {
-				g.VPBROADCASTD(t.frame.Offset(groupedBegin+8*i+4*group), row[0])
-			}
+		}
+		if t.format.Offset() == 0 {
+			t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+		} else {
+			t.clearOthers(t.acc)
+			t.eachOf(t.acc, func(i, _ int, acc reg.VecVirtual) { g.VPBROADCASTD(t.frame.Offset(groupedBegin+8*i+4*group), acc) })
 		}
 		d.group(t, group, fmt.Sprint(name, "group", group))
-		for i, row := range t.acc {
-			switch acc := row[0]; {
+		for _, sum := range sums {
+			if group == 1 {
+				g.Zero(g.Context, sum)
+			}
+		}
+		t.eachRow(func(i int) {
+			switch acc := t.acc[i][0]; {
 			case d.wide(t):
-				if group == 1 {
-					g.Zero(g.Context, sums[i])
-				}
 				g.VCVTDQ2PS(acc, acc)
 				g.VFMADD231PS(scales[group], acc, sums[i])
 			case group == 1:
@@ -120,7 +123,7 @@ func (d *vnniGrouped) sums(t *int8Gemmer, name string) {
 			default:
 				g.VPDPWSSD(scales[group], acc, sums[i])
 			}
-		}
+		})
 	}
 	for i, s := range sums {
 		t.acc[i][0] = s
@@ -172,9 +175,7 @@ func (d *vnniGrouped) group(t *int8Gemmer, group int, name string) {
 			n = more
 			d.merge(g, d.mask, v, n)
 		}
-		for i, row := range t.acc {
-			g.VPDPBUSD_BCST(emit.At(codes, spec.BlockSteps*i+8*half), n, row[0])
-		}
+		t.eachRow(func(i int) { g.VPDPBUSD_BCST(emit.At(codes, spec.BlockSteps*i+8*half), n, t.acc[i][0]) })
 	}
 	g.LEAQ(emit.Indexed(first, t.lanes2, 4), first)
 	g.ADDQ(operand.Imm(4), codes)

@@ -225,8 +225,8 @@ func (g *gen) numberMasks(q ukernel.PackedFormat) (masks [2]reg.VecVirtual) {
 }
 
 // number makes the bytes of a word, for a vector of lanes of a whole panel, whose words begin at
-// from. ukernel.PackedFormat describes them.
-func (g *gen) number(q ukernel.PackedFormat, masks [2]reg.VecVirtual, from operand.Mem, word int) reg.VecVirtual {
+// from. ukernel.PackedFormat describes them. high has the further bits.
+func (g *gen) number(q ukernel.PackedFormat, masks [2]reg.VecVirtual, from operand.Mem, word int, high operand.Op) reg.VecVirtual {
 	n, more := g.Vec(), q.Bits()-4
 	if word < manyWords/2 {
 		g.VPANDD(from.Offset(word*manyVector), masks[0], n)
@@ -237,19 +237,23 @@ func (g *gen) number(q ukernel.PackedFormat, masks [2]reg.VecVirtual, from opera
 	if more == 0 {
 		return n
 	}
-	at := word % 4 * more
-	further, high := g.Vec(), from.Offset((4+at/4)*manyVector)
-	switch left := 4 - at%4 - word/4*4; {
-	case left > 0:
-		g.VPSLLD(operand.Imm(uint64(left)), high, further)
-	case left < 0:
-		g.VPSRLD(operand.Imm(uint64(-left)), high, further)
-	default:
-		g.VMOVDQU32(high, further)
+	further := high
+	if left := 4 - word%4*more%4 - word/4*4; left != 0 {
+		shift := g.VPSLLD
+		if left < 0 {
+			shift, left = g.VPSRLD, -left
+		}
+		further = g.Vec()
+		shift(operand.Imm(uint64(left)), high, further)
 	}
 	const aOrBAndC = 0xf8
-	g.VPTERNLOGD(operand.U8(aOrBAndC), masks[1], further, n)
+	g.VPTERNLOGD(operand.U8(aOrBAndC), further, masks[1], n)
 	return n
+}
+
+// further is where the further bits of a word lie.
+func (g *gen) further(q ukernel.PackedFormat, from operand.Mem, word int) operand.Mem {
+	return from.Offset((manyWords/2 + word%4*(q.Bits()-4)/4) * manyVector)
 }
 
 // expandBlock expands a block of a grouped format. With sums of their own the words of groups
@@ -262,18 +266,21 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 	if !m.minima {
 		lower = g.filled(0x0000ffff)
 	}
-	numbers := g.GP64()
+	numbers, words, count := g.GP64(), g.GP64(), g.GP64()
 	if len(m.formats) > 1 {
 		g.MOVQ(m.headers, numbers)
 		g.ADDQ(block, numbers)
 	} else {
 		g.LEAQ(emit.At(block, q.IntegerBytes()*spec.PanelLanes), numbers)
 	}
-	for v := range manyVectors {
+	g.MOVQ(to, words)
+	g.MOVQ(operand.U32(manyVectors), count)
+	loop.Times(g, count, "manyvector", func() {
 		var even reg.VecVirtual
 		for word := range manyWords {
-			n := g.number(q, masks, emit.At(numbers, v*g.VecBytes()), word)
-			at := func(word int) operand.Mem { return emit.At(to, word*manyVector+v*g.VecBytes()) }
+			from := emit.At(numbers, 0)
+			n := g.number(q, masks, from, word, g.further(q, from, word))
+			at := func(word int) operand.Mem { return emit.At(words, word*manyVector) }
 			switch {
 			case m.minima:
 				g.VMOVDQU32(n, at(word))
@@ -283,7 +290,8 @@ func (m *vnniMany) expandBlock(block, to reg.GPVirtual) {
 				m.halves(even, n, lower, at(word/2), at(manyWords/2+word/2))
 			}
 		}
-	}
+		g.Advance(g.VecBytes(), numbers, words)
+	})
 }
 
 // halves writes the upper halves of two words as one, and the lower halves.

@@ -70,12 +70,14 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 
 // begin sets accumulators to what makes up for the offset of a format.
 func (vnniDot) begin(t *int8Gemmer, q ukernel.PackedFormat, x rowPointers) {
-	for i, row := range t.acc {
+	t.clearOthers(t.acc)
+	t.eachRow(func(i int) {
+		row := t.acc[i]
 		t.broadcastOffset(q, x, i, row[0])
 		for _, v := range row[1:] {
 			t.g.VMOVDQA32(row[0], v)
 		}
-	}
+	})
 }
 
 // dot emits the products of a word, disp bytes from where x is.

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -42,59 +43,84 @@ func (t *int8Gemmer) wholeBlocks() *int8Gemmer {
 func (t *int8Gemmer) wholePanel(dot int8Dot, name string) {
 	t.g.CMPQ(t.lanes2, operand.Imm(2*spec.PanelLanes))
 	t.g.JNE(operand.LabelRef(name + "none"))
-	for rows := manyRows; rows > 0; rows-- {
-		t.tile(dot, spec.TileShape{Vectors: manyVectors, Rows: rows}, name)
-	}
+	t.eachTile(dot, wholeTiles(manyRows), name)
 	t.finish()
 	t.g.Label(name + "none")
 }
 
 func (*vnniWhole) prepare(*int8Gemmer) {}
 
-// bothHalves emits f for so many words of numbers at once, ws by word and vector: a word of the
-// panel has one in the lower halves of its bytes, and one in the upper halves.
+// bothHalves emits the loop over the words of a panel, so many at once, and f for the numbers in the
+// lower halves of their bytes, then for those in the upper halves: ws by word and vector. x moves on
+// with them, and the codes of the first word are disp bytes from there.
 //
 // Prefetches follow each f: a CPU drops those for which it has no buffer, so they come a few at a
 // time.
-func (*vnniWhole) bothHalves(t *int8Gemmer, atOnce int, f func(word int, ws [][]reg.VecVirtual)) {
-	g, masks := t.g, t.g.numberMasks(t.format)
-	for from := 0; from < manyWords/2; from += atOnce {
+func (*vnniWhole) bothHalves(t *int8Gemmer, x rowPointers, atOnce int, name string, f func(disp int, ws [][]reg.VecVirtual)) {
+	g, q, masks, count := t.g, t.format, t.g.numberMasks(t.format), t.g.GP64()
+	vector := func(p reg.GPVirtual, v int) operand.Mem { return emit.At(p, v*g.VecBytes()) }
+	far, high := t.numbers, []reg.VecVirtual(nil) // of more bits, as far as words move on
+	switch q.Bits() {
+	case 5:
+		high = g.Vecs(manyVectors)
+		for v, h := range high {
+			g.VMOVDQU32(g.further(q, vector(t.numbers, v), 0), h)
+		}
+	case 6:
+		far = g.GP64()
+		g.MOVQ(t.numbers, far)
+	}
+	g.MOVQ(operand.U32(manyWords/2/atOnce), count)
+	g.AlignLoop()
+	loop.Times(g, count, name, func() {
 		for half := range 2 {
-			first, ws := from+half*manyWords/2, make([][]reg.VecVirtual, atOnce)
+			ws := make([][]reg.VecVirtual, atOnce)
 			for i := range ws {
 				ws[i] = g.Vecs(manyVectors)
 				for v := range ws[i] {
-					ws[i][v] = g.number(t.format, masks, emit.At(t.numbers, v*g.VecBytes()), first+i)
+					further := operand.Op(g.further(q, vector(far, v), i))
+					if high != nil {
+						further = high[v]
+					}
+					ws[i][v] = g.number(q, masks, vector(t.numbers, v), i+half*manyWords/2, further)
 				}
 			}
-			f(first, ws)
+			f(4*half*manyWords/2, ws)
 			t.prefetch(manyWords / atOnce)
 		}
-	}
+		for _, h := range high {
+			g.VPSRLD(operand.Imm(uint64(atOnce)), h, h)
+		}
+		if far != t.numbers {
+			g.ADDQ(operand.I32(manyVector), far)
+		}
+		g.ADDQ(operand.I32(atOnce*manyVector), t.numbers)
+		x.advance(g, 4*atOnce)
+	})
 	t.prefetchRest(manyWords / atOnce)
 }
 
-func (d *vnniWhole) sums(t *int8Gemmer, _ string) {
+func (d *vnniWhole) sums(t *int8Gemmer, name string) {
 	g, x, zero := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), t.g.Vec()
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
-	d.bothHalves(t, 1, func(word int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+	d.bothHalves(t, x, 1, name, func(disp int, ws [][]reg.VecVirtual) {
+		t.eachRow(func(i int) {
 			codes := g.Vec()
-			g.VPBROADCASTD(x.at(i, 4*word), codes)
+			g.VPBROADCASTD(x.at(i, disp), codes)
 			for v, w := range ws[0] {
-				g.VPDPBUSD(codes, w, row[v])
+				g.VPDPBUSD(codes, w, t.acc[i][v])
 			}
-		}
+		})
 	})
 	g.Zero(g.Context, zero)
 	for v := range manyVectors {
 		integer := g.Vec()
 		g.VPMOVSXBD(emit.At(t.block, v*g.Lanes()), integer)
 		g.VCVTDQ2PS(integer, integer)
-		for _, row := range t.acc {
-			g.VCVTDQ2PS(row[v], row[v])
-			g.VFMADD213PS(zero, integer, row[v])
-		}
+		t.eachRow(func(i int) {
+			g.VCVTDQ2PS(t.acc[i][v], t.acc[i][v])
+			g.VFMADD213PS(zero, integer, t.acc[i][v])
+		})
 	}
 	t.floats = true
 }
@@ -106,28 +132,29 @@ func (d *vnniHalves) sums(t *int8Gemmer, name string) {
 	}
 	g, x, integers := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows), t.g.Vecs(manyVectors)
 	t.loadIntegers(name, 0, integers)
-	t.eachAcc(func(i, v int, acc reg.VecVirtual) {
-		if t.format.Offset() == 0 {
-			g.Zero(g.Context, acc)
-			return
-		}
-		g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
-		g.VPMADDWD(integers[v], acc, acc)
-		g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
-	})
-	d.bothHalves(t, 2, func(word int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+	if t.format.Offset() == 0 {
+		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+	} else {
+		t.clearOthers(t.acc)
+		t.eachOf(t.acc, func(i, v int, acc reg.VecVirtual) {
+			g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
+			g.VPMADDWD(integers[v], acc, acc)
+			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
+		})
+	}
+	d.bothHalves(t, x, 2, name+"pair", func(disp int, ws [][]reg.VecVirtual) {
+		t.eachRow(func(i int) {
 			a, b := g.Vec(), g.Vec()
-			g.VPBROADCASTD(x.at(i, 4*word), a)
-			g.VPBROADCASTD(x.at(i, 4*word+4), b)
-			for v, acc := range row {
+			g.VPBROADCASTD(x.at(i, disp), a)
+			g.VPBROADCASTD(x.at(i, disp+4), b)
+			for v, acc := range t.acc[i] {
 				p, q := g.Vec(), g.Vec()
 				g.VPMADDUBSW(a, ws[0][v], p)
 				g.VPMADDUBSW(b, ws[1][v], q)
 				g.VPADDW(q, p, p)
 				g.VPDPWSSD(integers[v], p, acc)
 			}
-		}
+		})
 	})
 }
 
@@ -135,20 +162,18 @@ func (d *vnniHalves) sums(t *int8Gemmer, name string) {
 func (d *vnniHalves) sums4(t *int8Gemmer, name string) {
 	g, x := t.g, t.g.rowsFrom(t.x, t.ldx, t.rows)
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
-	d.bothHalves(t, 1, func(word int, ws [][]reg.VecVirtual) {
-		for i, row := range t.acc {
+	d.bothHalves(t, x, 1, name, func(disp int, ws [][]reg.VecVirtual) {
+		t.eachRow(func(i int) {
 			codes := g.Vec()
-			g.VPBROADCASTD(x.at(i, 4*word), codes)
-			for v, acc := range row {
+			g.VPBROADCASTD(x.at(i, disp), codes)
+			for v, acc := range t.acc[i] {
 				p := g.Vec()
 				g.VPMADDUBSW(codes, ws[0][v], p)
 				g.VPADDW(p, acc, acc)
 			}
-		}
+		})
 	})
-	t.eachInteger(name, func(v int, s reg.VecVirtual) {
-		for _, row := range t.acc {
-			g.VPMADDWD(s, row[v], row[v])
-		}
+	t.eachInteger(name+"integers", func(v int, s reg.VecVirtual) {
+		t.eachRow(func(i int) { g.VPMADDWD(s, t.acc[i][v], t.acc[i][v]) })
 	})
 }

@@ -195,16 +195,20 @@ func (t *int8Gemmer) groupFactor(group int, factor uint32) operand.Mem {
 func (d avx2Scales) sums(t *int8Gemmer, name string) {
 	g := t.g
 	second, x := make([][]reg.VecVirtual, t.rows), g.rowsFrom(t.x, t.ldx, t.rows)
-	for i, row := range t.acc {
-		second[i] = g.Vecs(len(row))
-		for v := range row {
-			for group, acc := range []reg.VecVirtual{row[v], second[i][v]} {
+	for i := range second {
+		second[i] = g.Vecs(t.vectors)
+	}
+	t.clearOthers(t.acc)
+	t.clearOthers(second)
+	t.eachRow(func(i int) {
+		for v, first := range t.acc[i] {
+			for group, acc := range []reg.VecVirtual{first, second[i][v]} {
 				g.VPBROADCASTD(x.at(i, spec.RowGroups), acc)
 				g.VPMADDWD(t.groupFactor(group, 1), acc, acc)
 				g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), acc, acc)
 			}
 		}
-	}
+	})
 	add := func(factor uint32) func(i, v int, p reg.VecVirtual) {
 		return func(i, v int, p reg.VecVirtual) {
 			q := g.Vec()
@@ -238,8 +242,8 @@ func (t *int8Gemmer) scaleGroups(second [][]reg.VecVirtual) {
 		for v := range t.acc[0] {
 			scale := g.Vec()
 			g.VMOVUPS(emit.At(from, v*g.VecBytes()), scale)
-			for i, row := range t.acc {
-				acc, s := row[v], second[i][v]
+			t.eachRow(func(i int) {
+				acc, s := t.acc[i][v], second[i][v]
 				if group == 1 {
 					g.VCVTDQ2PS(s, s)
 					g.VFMADD213PS(zero, scale, s)
@@ -247,7 +251,7 @@ func (t *int8Gemmer) scaleGroups(second [][]reg.VecVirtual) {
 					g.VCVTDQ2PS(acc, acc)
 					g.VFMADD213PS(s, scale, acc)
 				}
-			}
+			})
 		}
 	}
 }
@@ -255,12 +259,12 @@ func (t *int8Gemmer) scaleGroups(second [][]reg.VecVirtual) {
 // addScaled adds accumulators of float32 to C, times the scales of the rows.
 func (t *int8Gemmer) addScaled(x, c rowPointers) {
 	g := t.g
-	for i, row := range t.acc {
+	t.eachRow(func(i int) {
 		d := g.Vec()
 		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
-		for v, acc := range row {
+		for v, acc := range t.acc[i] {
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), d, acc)
 			g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 		}
-	}
+	})
 }
