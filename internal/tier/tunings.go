@@ -58,7 +58,7 @@ var Tunings = []TuningEntry{
 	{SapphireRapids, "avx512", "measured on Emerald Rapids by bench -tune",
 		Tuning{MainLanes: 64, SkinnyRows: 32, FullRows: 16, FullHalfRows: 16, HeadKeys: 128, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2}},
 	{GraniteRapids, "avx512", "measured by bench -tune",
-		Tuning{MainLanes: 48, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 2, FarRows: 24}},
+		Tuning{MainLanes: 48, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 4 << 10, FarPrefetch: 1, PairBytes: 1 << 20, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 8, WidenRows: 32, PairRows: 8, LowerRows: 4, FarRows: 24}},
 
 	{AnyCPU, "neon", "those of Neoverse N1",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
