@@ -39711,63 +39711,47 @@ group1loaded:
 	VUNPCKHPD    Y2, Y6, Y2
 	VUNPCKLPD    Y3, Y1, Y6
 	VUNPCKHPD    Y3, Y1, Y1
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y5, Y3
+	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
+	VPSRAW       $0x0f, Y3, Y3
+	VANDNPS      Y5, Y3, Y5
 	VPSLLD       $0x10, Y5, Y3
-	VPADDD       Y3, Y3, Y7
-	VPMAXUD      const47000000AVX2<>+0(SB), Y7, Y8
-	VPCMPEQD     Y7, Y8, Y8
-	VPAND        Y8, Y3, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y5, Y5
 	VBROADCASTSS (R11), Y7
 	VFMADD231PS  Y3, Y7, Y0
-	VANDPS       constffff0000AVX2<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y5, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y7
-	VPCMPEQD     Y3, Y7, Y7
-	VPAND        Y7, Y5, Y5
 	VBROADCASTSS (R11)(SI*1), Y3
 	VFMADD231PS  Y5, Y3, Y4
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y2, Y3
+	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
+	VPSRAW       $0x0f, Y3, Y3
+	VANDNPS      Y2, Y3, Y2
 	VPSLLD       $0x10, Y2, Y3
-	VPADDD       Y3, Y3, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y7
-	VPCMPEQD     Y5, Y7, Y7
-	VPAND        Y7, Y3, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
 	VBROADCASTSS (R11), Y5
 	VFMADD231PS  Y3, Y5, Y0
-	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y2, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD     Y3, Y5, Y5
-	VPAND        Y5, Y2, Y2
 	VBROADCASTSS (R11)(SI*1), Y3
 	VFMADD231PS  Y2, Y3, Y4
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y6, Y2
+	VPSUBW       const23802380AVX2<>+0(SB), Y2, Y2
+	VPSRAW       $0x0f, Y2, Y2
+	VANDNPS      Y6, Y2, Y6
 	VPSLLD       $0x10, Y6, Y2
-	VPADDD       Y2, Y2, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD     Y3, Y5, Y5
-	VPAND        Y5, Y2, Y2
+	VANDPS       constffff0000AVX2<>+0(SB), Y6, Y6
 	VBROADCASTSS (R11), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VANDPS       constffff0000AVX2<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y6, Y2
-	VPMAXUD      const47000000AVX2<>+0(SB), Y2, Y3
-	VPCMPEQD     Y2, Y3, Y3
-	VPAND        Y3, Y6, Y6
 	VBROADCASTSS (R11)(SI*1), Y2
 	VFMADD231PS  Y6, Y2, Y4
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y1, Y2
+	VPSUBW       const23802380AVX2<>+0(SB), Y2, Y2
+	VPSRAW       $0x0f, Y2, Y2
+	VANDNPS      Y1, Y2, Y1
 	VPSLLD       $0x10, Y1, Y2
-	VPADDD       Y2, Y2, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y5
-	VPCMPEQD     Y3, Y5, Y5
-	VPAND        Y5, Y2, Y2
+	VANDPS       constffff0000AVX2<>+0(SB), Y1, Y1
 	VBROADCASTSS (R11), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VANDPS       constffff0000AVX2<>+0(SB), Y1, Y1
-	VPADDD       Y1, Y1, Y2
-	VPMAXUD      const47000000AVX2<>+0(SB), Y2, Y3
-	VPCMPEQD     Y2, Y3, Y3
-	VPAND        Y3, Y1, Y1
 	VBROADCASTSS (R11)(SI*1), Y2
 	VFMADD231PS  Y1, Y2, Y4
 	LEAQ         (R11)(SI*2), R11
@@ -39879,77 +39863,61 @@ group2loaded:
 	VUNPCKHPD    Y3, Y8, Y3
 	VUNPCKLPD    Y6, Y2, Y8
 	VUNPCKHPD    Y6, Y2, Y2
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y7, Y6
+	VPSUBW       const23802380AVX2<>+0(SB), Y6, Y6
+	VPSRAW       $0x0f, Y6, Y6
+	VANDNPS      Y7, Y6, Y7
 	VPSLLD       $0x10, Y7, Y6
-	VPADDD       Y6, Y6, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y6, Y6
+	VANDPS       constffff0000AVX2<>+0(SB), Y7, Y7
 	VBROADCASTSS (R11), Y9
 	VFMADD231PS  Y6, Y9, Y0
 	VBROADCASTSS 4(R11), Y9
 	VFMADD231PS  Y6, Y9, Y1
-	VANDPS       constffff0000AVX2<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y7, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y9
-	VPCMPEQD     Y6, Y9, Y9
-	VPAND        Y9, Y7, Y7
 	VBROADCASTSS (R11)(SI*1), Y6
 	VFMADD231PS  Y7, Y6, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y6
 	VFMADD231PS  Y7, Y6, Y5
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y3, Y6
+	VPSUBW       const23802380AVX2<>+0(SB), Y6, Y6
+	VPSRAW       $0x0f, Y6, Y6
+	VANDNPS      Y3, Y6, Y3
 	VPSLLD       $0x10, Y3, Y6
-	VPADDD       Y6, Y6, Y7
-	VPMAXUD      const47000000AVX2<>+0(SB), Y7, Y9
-	VPCMPEQD     Y7, Y9, Y9
-	VPAND        Y9, Y6, Y6
+	VANDPS       constffff0000AVX2<>+0(SB), Y3, Y3
 	VBROADCASTSS (R11), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 4(R11), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VANDPS       constffff0000AVX2<>+0(SB), Y3, Y3
-	VPADDD       Y3, Y3, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y3, Y3
 	VBROADCASTSS (R11)(SI*1), Y6
 	VFMADD231PS  Y3, Y6, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y6
 	VFMADD231PS  Y3, Y6, Y5
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y3
+	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
+	VPSRAW       $0x0f, Y3, Y3
+	VANDNPS      Y8, Y3, Y8
 	VPSLLD       $0x10, Y8, Y3
-	VPADDD       Y3, Y3, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y3, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VBROADCASTSS 4(R11), Y6
 	VFMADD231PS  Y3, Y6, Y1
-	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y8, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y6
-	VPCMPEQD     Y3, Y6, Y6
-	VPAND        Y6, Y8, Y8
 	VBROADCASTSS (R11)(SI*1), Y3
 	VFMADD231PS  Y8, Y3, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y3
 	VFMADD231PS  Y8, Y3, Y5
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y2, Y3
+	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
+	VPSRAW       $0x0f, Y3, Y3
+	VANDNPS      Y2, Y3, Y2
 	VPSLLD       $0x10, Y2, Y3
-	VPADDD       Y3, Y3, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y3, Y3
+	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
 	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VBROADCASTSS 4(R11), Y6
 	VFMADD231PS  Y3, Y6, Y1
-	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y2, Y3
-	VPMAXUD      const47000000AVX2<>+0(SB), Y3, Y6
-	VPCMPEQD     Y3, Y6, Y6
-	VPAND        Y6, Y2, Y2
 	VBROADCASTSS (R11)(SI*1), Y3
 	VFMADD231PS  Y2, Y3, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y3
@@ -40073,11 +40041,12 @@ group4loaded:
 	VUNPCKHPD    Y9, Y12, Y9
 	VUNPCKLPD    Y10, Y8, Y12
 	VUNPCKHPD    Y10, Y8, Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y11, Y10
+	VPSUBW       const23802380AVX2<>+0(SB), Y10, Y10
+	VPSRAW       $0x0f, Y10, Y10
+	VANDNPS      Y11, Y10, Y11
 	VPSLLD       $0x10, Y11, Y10
-	VPADDD       Y10, Y10, Y13
-	VPMAXUD      const47000000AVX2<>+0(SB), Y13, Y14
-	VPCMPEQD     Y13, Y14, Y14
-	VPAND        Y14, Y10, Y10
+	VANDPS       constffff0000AVX2<>+0(SB), Y11, Y11
 	VBROADCASTSS (R11), Y13
 	VFMADD231PS  Y10, Y13, Y0
 	VBROADCASTSS 4(R11), Y13
@@ -40086,11 +40055,6 @@ group4loaded:
 	VFMADD231PS  Y10, Y13, Y2
 	VBROADCASTSS 12(R11), Y13
 	VFMADD231PS  Y10, Y13, Y3
-	VANDPS       constffff0000AVX2<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y11, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y13
-	VPCMPEQD     Y10, Y13, Y13
-	VPAND        Y13, Y11, Y11
 	VBROADCASTSS (R11)(SI*1), Y10
 	VFMADD231PS  Y11, Y10, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y10
@@ -40100,11 +40064,12 @@ group4loaded:
 	VBROADCASTSS 12(R11)(SI*1), Y10
 	VFMADD231PS  Y11, Y10, Y7
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y9, Y10
+	VPSUBW       const23802380AVX2<>+0(SB), Y10, Y10
+	VPSRAW       $0x0f, Y10, Y10
+	VANDNPS      Y9, Y10, Y9
 	VPSLLD       $0x10, Y9, Y10
-	VPADDD       Y10, Y10, Y11
-	VPMAXUD      const47000000AVX2<>+0(SB), Y11, Y13
-	VPCMPEQD     Y11, Y13, Y13
-	VPAND        Y13, Y10, Y10
+	VANDPS       constffff0000AVX2<>+0(SB), Y9, Y9
 	VBROADCASTSS (R11), Y11
 	VFMADD231PS  Y10, Y11, Y0
 	VBROADCASTSS 4(R11), Y11
@@ -40113,11 +40078,6 @@ group4loaded:
 	VFMADD231PS  Y10, Y11, Y2
 	VBROADCASTSS 12(R11), Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VANDPS       constffff0000AVX2<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
 	VBROADCASTSS (R11)(SI*1), Y10
 	VFMADD231PS  Y9, Y10, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y10
@@ -40127,11 +40087,12 @@ group4loaded:
 	VBROADCASTSS 12(R11)(SI*1), Y10
 	VFMADD231PS  Y9, Y10, Y7
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y12, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y12, Y9, Y12
 	VPSLLD       $0x10, Y12, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y12, Y12
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VBROADCASTSS 4(R11), Y10
@@ -40140,11 +40101,6 @@ group4loaded:
 	VFMADD231PS  Y9, Y10, Y2
 	VBROADCASTSS 12(R11), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VANDPS       constffff0000AVX2<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y12, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y12, Y12
 	VBROADCASTSS (R11)(SI*1), Y9
 	VFMADD231PS  Y12, Y9, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y9
@@ -40154,11 +40110,12 @@ group4loaded:
 	VBROADCASTSS 12(R11)(SI*1), Y9
 	VFMADD231PS  Y12, Y9, Y7
 	LEAQ         (R11)(SI*2), R11
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R11), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VBROADCASTSS 4(R11), Y10
@@ -40167,11 +40124,6 @@ group4loaded:
 	VFMADD231PS  Y9, Y10, Y2
 	VBROADCASTSS 12(R11), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
 	VBROADCASTSS (R11)(SI*1), Y9
 	VFMADD231PS  Y8, Y9, Y4
 	VBROADCASTSS 4(R11)(SI*1), Y9
@@ -40318,15 +40270,18 @@ done:
 	VZEROUPPER
 	RET
 
-DATA const47000000AVX2<>+0(SB)/32, $"\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G\x00\x00\x00G"
-GLOBL const47000000AVX2<>(SB), RODATA|NOPTR, $32
+DATA const7fff7fffAVX2<>+0(SB)/32, $"\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f\xff\x7f"
+GLOBL const7fff7fffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const23802380AVX2<>+0(SB)/32, $"\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#\x80#"
+GLOBL const23802380AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA shiftsAVX2<>+0(SB)/32, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
 GLOBL shiftsAVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVEvenOddAVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVEvenOddAVX2(SB), NOSPLIT, $264-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -40375,9 +40330,11 @@ line:
 	MOVQ $0x00000000, o_len+8(FP)
 
 group:
-	MOVQ n+96(FP), R9
-	SUBQ o_len+8(FP), R9
-	CMPQ R9, $0x02
+	MOVQ n+96(FP), R13
+	SUBQ o_len+8(FP), R13
+	CMPQ R13, $0x03
+	JGE  group4
+	CMPQ R13, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -40397,84 +40354,64 @@ group1step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group1nearonly
+	JZ         group1near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group1nearonly:
+group1near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group1ahead
+	JNZ  group1ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group1ahead:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+group1ahead0:
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VFMADD231PS  Y5, Y6, Y2
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VFMADD231PS  Y5, Y6, Y2
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x04, R11
@@ -40485,59 +40422,53 @@ group1fewer:
 	JZ   group1sum
 
 group1pair:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JZ           group1sum
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y4, Y5
-	VPMAXUD      const47000000AVX2<>+0(SB), Y5, Y6
-	VPCMPEQD     Y5, Y6, Y6
-	VPAND        Y6, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VPADDD       Y5, Y5, Y6
-	VPMAXUD      const47000000AVX2<>+0(SB), Y6, Y7
-	VPCMPEQD     Y6, Y7, Y7
-	VPAND        Y7, Y5, Y5
+	VMOVUPS      (R9), Y4
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
+	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
+	VPSRAW       $0x0f, Y5, Y5
+	VANDNPS      Y4, Y5, Y4
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
 	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VFMADD231PS  Y5, Y6, Y2
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          group1pair
 
 group1sum:
-	MOVQ    ldo+24(FP), R9
-	IMULQ   o_len+8(FP), R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	CMPB    load+120(FP), $0x00
-	JE      group1first
-	VADDPS  (R9), Y0, Y0
-	VMOVUPS Y0, (R9)
-	VADDPS  32(R9), Y1, Y1
-	VMOVUPS Y1, 32(R9)
-	JMP     group1end
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	MOVQ       ldo+24(FP), R9
+	IMULQ      o_len+8(FP), R9
+	ADDQ       o_base+0(FP), R9
+	LEAQ       (R9)(R12*4), R9
+	VUNPCKLPS  Y1, Y0, Y2
+	VUNPCKHPS  Y1, Y0, Y1
+	VPERM2F128 $0x20, Y1, Y2, Y0
+	VPERM2F128 $0x31, Y1, Y2, Y1
+	CMPB       load+120(FP), $0x00
+	JE         group1first
+	VADDPS     (R9), Y0, Y0
+	VMOVUPS    Y0, (R9)
+	VADDPS     32(R9), Y1, Y1
+	VMOVUPS    Y1, 32(R9)
+	JMP        group1end
 
 group1first:
 	VMOVUPS Y0, (R9)
@@ -40569,96 +40500,76 @@ group2step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group2nearonly
+	JZ         group2near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group2nearonly:
+group2near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group2ahead
+	JNZ  group2ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group2ahead:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+group2ahead0:
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y0
+	VFMADD231PS  Y8, Y10, Y1
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y2
+	VFMADD231PS  Y8, Y10, Y3
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VFMADD231PS  Y8, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y0
+	VFMADD231PS  Y8, Y10, Y1
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y2
+	VFMADD231PS  Y8, Y10, Y3
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VFMADD231PS  Y8, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x04, R11
@@ -40669,73 +40580,71 @@ group2fewer:
 	JZ   group2sum
 
 group2pair:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y0
+	VFMADD231PS  Y8, Y10, Y1
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JZ           group2sum
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y8, Y9
-	VPMAXUD      const47000000AVX2<>+0(SB), Y9, Y10
-	VPCMPEQD     Y9, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y9, Y9, Y10
-	VPMAXUD      const47000000AVX2<>+0(SB), Y10, Y11
-	VPCMPEQD     Y10, Y11, Y11
-	VPAND        Y11, Y9, Y9
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
 	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y2
+	VFMADD231PS  Y8, Y10, Y3
 	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VFMADD231PS  Y8, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          group2pair
 
 group2sum:
-	MOVQ    ldo+24(FP), R10
-	MOVQ    R10, R9
-	IMULQ   o_len+8(FP), R9
-	ADDQ    o_base+0(FP), R9
-	LEAQ    (R9)(R12*4), R9
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y6, Y4, Y4
-	VADDPS  Y7, Y5, Y5
-	CMPB    load+120(FP), $0x00
-	JE      group2first
-	VADDPS  (R9), Y0, Y0
-	VMOVUPS Y0, (R9)
-	VADDPS  32(R9), Y1, Y1
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VADDPS  (R9), Y4, Y4
-	VMOVUPS Y4, (R9)
-	VADDPS  32(R9), Y5, Y5
-	VMOVUPS Y5, 32(R9)
-	JMP     group2end
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y6, Y4, Y4
+	VADDPS     Y7, Y5, Y5
+	MOVQ       ldo+24(FP), R10
+	MOVQ       R10, R9
+	IMULQ      o_len+8(FP), R9
+	ADDQ       o_base+0(FP), R9
+	LEAQ       (R9)(R12*4), R9
+	VUNPCKLPS  Y1, Y0, Y2
+	VUNPCKHPS  Y1, Y0, Y1
+	VPERM2F128 $0x20, Y1, Y2, Y0
+	VPERM2F128 $0x31, Y1, Y2, Y1
+	VUNPCKLPS  Y5, Y4, Y2
+	VUNPCKHPS  Y5, Y4, Y3
+	VPERM2F128 $0x20, Y3, Y2, Y4
+	VPERM2F128 $0x31, Y3, Y2, Y5
+	CMPB       load+120(FP), $0x00
+	JE         group2first
+	VADDPS     (R9), Y0, Y0
+	VMOVUPS    Y0, (R9)
+	VADDPS     32(R9), Y1, Y1
+	VMOVUPS    Y1, 32(R9)
+	ADDQ       R10, R9
+	VADDPS     (R9), Y4, Y4
+	VMOVUPS    Y4, (R9)
+	VADDPS     32(R9), Y5, Y5
+	VMOVUPS    Y5, 32(R9)
+	JMP        group2end
 
 group2first:
 	VMOVUPS Y0, (R9)
@@ -40746,6 +40655,177 @@ group2first:
 
 group2end:
 	ADDQ $0x02, o_len+8(FP)
+	JMP  next
+
+	// 4 queries, chain by chain.
+group4:
+	MOVQ $0x00000000, 256(SP)
+	LEAQ (SI)(R12*2), R9
+	MOVQ o_len+8(FP), R10
+	LEAQ (DI)(R10*4), R10
+	MOVQ v_len+40(FP), R11
+	INCQ R11
+
+group4chain:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SHRQ    $0x01, R11
+	JZ      group4rows
+	PCALIGN $0x40
+
+group4step:
+	TESTQ      $+3, R11
+	JNZ        group4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         group4nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+group4nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  group4ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+group4ahead:
+	VMOVUPS      (R9), Y8
+	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
+	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
+	VPSRAW       $0x0f, Y9, Y9
+	VANDNPS      Y8, Y9, Y8
+	VPSLLD       $0x10, Y8, Y9
+	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VFMADD231PS  Y8, Y10, Y3
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          group4step
+
+group4rows:
+	CMPQ    256(SP), $0x00
+	JNE     group4sum
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y4, 64(SP)
+	VMOVUPS Y5, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y3, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, 256(SP)
+	LEAQ    (SI)(R12*2), R9
+	MOVQ    o_len+8(FP), R10
+	LEAQ    (DI)(R10*4), R10
+	ADDQ    AX, R9
+	ADDQ    R8, R10
+	MOVQ    v_len+40(FP), R11
+	JMP     group4chain
+
+group4sum:
+	VMOVUPS    (SP), Y8
+	VADDPS     Y0, Y8, Y0
+	VMOVUPS    32(SP), Y8
+	VADDPS     Y1, Y8, Y1
+	VMOVUPS    64(SP), Y8
+	VADDPS     Y4, Y8, Y4
+	VMOVUPS    96(SP), Y8
+	VADDPS     Y5, Y8, Y5
+	VMOVUPS    128(SP), Y8
+	VADDPS     Y2, Y8, Y2
+	VMOVUPS    160(SP), Y8
+	VADDPS     Y3, Y8, Y3
+	VMOVUPS    192(SP), Y8
+	VADDPS     Y6, Y8, Y6
+	VMOVUPS    224(SP), Y8
+	VADDPS     Y7, Y8, Y7
+	MOVQ       ldo+24(FP), R10
+	MOVQ       R10, R9
+	IMULQ      o_len+8(FP), R9
+	ADDQ       o_base+0(FP), R9
+	LEAQ       (R9)(R12*4), R9
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y1
+	VPERM2F128 $0x20, Y1, Y8, Y0
+	VPERM2F128 $0x31, Y1, Y8, Y1
+	VUNPCKLPS  Y5, Y4, Y8
+	VUNPCKHPS  Y5, Y4, Y5
+	VPERM2F128 $0x20, Y5, Y8, Y4
+	VPERM2F128 $0x31, Y5, Y8, Y5
+	VUNPCKLPS  Y3, Y2, Y8
+	VUNPCKHPS  Y3, Y2, Y3
+	VPERM2F128 $0x20, Y3, Y8, Y2
+	VPERM2F128 $0x31, Y3, Y8, Y3
+	VUNPCKLPS  Y7, Y6, Y8
+	VUNPCKHPS  Y7, Y6, Y7
+	VPERM2F128 $0x20, Y7, Y8, Y6
+	VPERM2F128 $0x31, Y7, Y8, Y7
+	CMPB       load+120(FP), $0x00
+	JE         group4first
+	VADDPS     (R9), Y0, Y0
+	VMOVUPS    Y0, (R9)
+	VADDPS     32(R9), Y1, Y1
+	VMOVUPS    Y1, 32(R9)
+	ADDQ       R10, R9
+	VADDPS     (R9), Y4, Y4
+	VMOVUPS    Y4, (R9)
+	VADDPS     32(R9), Y5, Y5
+	VMOVUPS    Y5, 32(R9)
+	ADDQ       R10, R9
+	VADDPS     (R9), Y2, Y2
+	VMOVUPS    Y2, (R9)
+	VADDPS     32(R9), Y3, Y3
+	VMOVUPS    Y3, 32(R9)
+	ADDQ       R10, R9
+	CMPQ       R13, $0x03
+	JLE        group4load
+	VADDPS     (R9), Y6, Y6
+	VMOVUPS    Y6, (R9)
+	VADDPS     32(R9), Y7, Y7
+	VMOVUPS    Y7, 32(R9)
+
+group4load:
+	JMP group4end
+
+group4first:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	CMPQ    R13, $0x03
+	JLE     group4store
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+
+group4store:
+group4end:
+	ADDQ $0x04, o_len+8(FP)
 
 next:
 	MOVQ   o_len+8(FP), R9
@@ -40753,7 +40833,7 @@ next:
 	JL     group
 	ADDQ   $0x10, R12
 	SUBQ   $0x10, v_cap+48(FP)
-	JNE    line
+	JG     line
 	MOVB   $0x01, load+120(FP)
 	SUBQ   $0x20, m+104(FP)
 	JLE    done

@@ -190,7 +190,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKRowsInt8: skinnyQKRowsInt8AVX512,
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
 		QKRowsInt4: skinnyQKRowsInt4AVX512,
-		PVEvenOdd:  skinnyPVEvenOddAVX512,
 		Softmax:    skinnySoftmaxAVX512,
 		Merge:      skinnyMergeAVX512,
 		Unpack:     skinnyUnpackAVX512,
@@ -219,6 +218,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKF16:      skinnyQKF16AVX512,
 		QKRowsF16:  skinnyQKRowsF16AVX512,
 		QKEvenOdd:  skinnyQKEvenOddAVX512,
+		PVEvenOdd:  skinnyPVEvenOddAVX512,
 		HalvesE5M2: skinnyHalvesE5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{

@@ -95,6 +95,14 @@ func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VANDPS(m, x, x)
 }
 
+func (AVX2) Alternate(c *build.Context, x, y reg.VecVirtual) {
+	low, high := c.YMM(), c.YMM()
+	c.VUNPCKLPS(y, x, low)
+	c.VUNPCKHPS(y, x, high)
+	c.VPERM2F128(operand.Imm(0x20), high, low, x)
+	c.VPERM2F128(operand.Imm(0x31), high, low, y)
+}
+
 func (AVX2) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	m := c.YMM()
 	c.VPMAXUD(limit, y, m)

@@ -86,6 +86,21 @@ func (AVX512) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VMOVAPS_Z(x, k, x)
 }
 
+// Alternate brings the quarters 0 and 1, or 2 and 3, of both halves of the lanes into one vector,
+// and there into their order.
+func (AVX512) Alternate(c *build.Context, x, y reg.VecVirtual) {
+	low, high := c.ZMM(), c.ZMM()
+	c.VUNPCKLPS(y, x, low)
+	c.VUNPCKHPS(y, x, high)
+	for _, t := range []struct {
+		quarters uint64
+		to       reg.VecVirtual
+	}{{0x44, x}, {0xee, y}} {
+		c.VSHUFF32X4(operand.U8(t.quarters), high, low, t.to)
+		c.VSHUFF32X4(operand.U8(0xd8), t.to, t.to, t.to)
+	}
+}
+
 func (AVX512) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	k := c.K()
 	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)

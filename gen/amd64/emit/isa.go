@@ -50,6 +50,9 @@ type ISA interface {
 	// ZeroWhere clears the lanes of x in which y equals the vector z.
 	ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
+	// Alternate makes two vectors one row of their lanes in turn: x's first, y's first, x's second.
+	Alternate(c *build.Context, x, y reg.VecVirtual)
+
 	// ZeroBelow clears the lanes of x in which y is below limit, both uint32.
 	ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op)
 

@@ -248,11 +248,10 @@ func (f *evenOddQK) step(n int, name string) []reg.VecVirtual {
 	rows := g.KeyRows(f.row, 0)
 	g.Label(name + "loaded")
 	for _, t := range g.Transpose4(rows) {
-		x := f.factors.lower(t)
+		x := f.factors.split(t)
 		for i := range n {
 			g.FMABroadcast(g.Context, emit.At(f.q, 4*i), x, f.even[i])
 		}
-		f.factors.upper(t)
 		for i := range n {
 			g.FMABroadcast(g.Context, emit.Indexed(f.q, f.w, 1).Offset(4*i), t, f.odd[i])
 		}
@@ -332,34 +331,27 @@ func (f *evenOddQK) store() {
 	g.Label("next")
 }
 
-// factors make float32 of the bfloat16 that products in bfloat16 take: those below 2^-56 in
-// magnitude become +0.
+// factors make float32 of words of two bfloat16, which products in bfloat16 take: those below 2^-56
+// in magnitude become +0.
 type factors struct {
-	g           *gen
-	mask, least operand.Op
+	g                      *gen
+	mask, magnitude, least operand.Op
 }
 
 func (g *gen) newFactors() *factors {
-	return &factors{g, g.AtHand(g.Constant(0xffff0000)), g.AtHand(g.Constant(2 * spec.LeastBF16))}
+	at := func(bits uint32) operand.Op { return g.AtHand(g.Constant(bits)) }
+	return &factors{g, at(0xffff0000), at(0x7fff7fff), at(spec.LeastBF16 | spec.LeastBF16>>16)}
 }
 
-// lower is the lower halves of words.
-func (f *factors) lower(t reg.VecVirtual) reg.VecVirtual {
-	x := f.g.Vec()
-	f.g.VPSLLD(operand.Imm(16), t, x)
-	f.flush(x)
-	return x
-}
-
-// upper makes words their upper halves.
-func (f *factors) upper(t reg.VecVirtual) {
+// split makes words their upper halves, and returns their lower halves. The sign of the magnitude
+// less the least one that stays, spread, clears a half.
+func (f *factors) split(t reg.VecVirtual) (lower reg.VecVirtual) {
+	a := f.g.Vec()
+	f.g.VANDPS(f.magnitude, t, a)
+	f.g.VPSUBW(f.least, a, a)
+	f.g.VPSRAW(operand.Imm(15), a, a)
+	f.g.VANDNPS(t, a, t)
+	f.g.VPSLLD(operand.Imm(16), t, a)
 	f.g.VANDPS(f.mask, t, t)
-	f.flush(t)
-}
-
-// flush compares twice the bits of x, which have no sign, as integers.
-func (f *factors) flush(x reg.VecVirtual) {
-	y := f.g.Vec()
-	f.g.VPADDD(x, x, y)
-	f.g.ZeroBelow(f.g.Context, x, y, f.least)
+	return a
 }
