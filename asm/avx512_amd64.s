@@ -72549,8 +72549,7 @@ TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS     (BX)(AX*1), Z9
-	VMINPS      Z9, Z0, Z9
+	VMINPS      (BX)(AX*1), Z0, Z9
 	VREDUCEPS   $0x00, Z9, Z10
 	VMOVAPS     Z2, Z11
 	VFMADD231PS Z1, Z10, Z11
@@ -72688,6 +72687,7 @@ end:
 	RET
 
 careful1:
+	VANDPS      Z2, Z15, Z17
 	VCMPPS      $0x15, Z14, Z17, K2
 	VMOVAPS.Z   Z15, K2, Z18
 	VANDPS      Z2, Z18, Z19
@@ -72980,28 +72980,28 @@ TEXT ·siLUAVX512(SB), NOSPLIT, $0-48
 	MOVQ    dst_len+8(FP), CX
 	MOVQ    dst_base+0(FP), DX
 	MOVQ    src_base+24(FP), BX
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const4b400000AVX512<>+0(SB), Z1
-	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z2
-	VMOVUPS constb2a57060AVX512<>+0(SB), Z3
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z4
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z6
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z8
-	VMOVUPS const3f317218AVX512<>+0(SB), Z9
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z10
+	VMOVUPS const4b400000AVX512<>+0(SB), Z0
+	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z1
+	VMOVUPS const3f800000AVX512<>+0(SB), Z2
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z3
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z4
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z5
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z6
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z7
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z9
+	VMOVUPS const3f317218AVX512<>+0(SB), Z10
 	VMOVUPS const7f000000AVX512<>+0(SB), Z11
-	VMOVUPS constc1b7b6abAVX512<>+0(SB), Z12
-	VMOVUPS constff800000AVX512<>+0(SB), Z13
-	VMOVUPS const80000000AVX512<>+0(SB), Z14
-	VMOVUPS const41f00000AVX512<>+0(SB), Z15
+	VMOVUPS constc1ae0000AVX512<>+0(SB), Z12
+	VMOVUPS const7f800000AVX512<>+0(SB), Z13
+	VMOVUPS const41f00000AVX512<>+0(SB), Z14
+	VMOVUPS const80000000AVX512<>+0(SB), Z15
 	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z16
-	VMOVUPS constc2dc0000AVX512<>+0(SB), Z17
-	VMOVUPS const01000000AVX512<>+0(SB), Z18
-	VMOVUPS const2e800000AVX512<>+0(SB), Z19
-	VMOVUPS constc2b7b6abAVX512<>+0(SB), Z20
-	VMOVUPS const00800000AVX512<>+0(SB), Z21
+	VMOVUPS constc2dbffffAVX512<>+0(SB), Z17
+	VMOVUPS constc2b20000AVX512<>+0(SB), Z18
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z19
+	VMOVUPS const01000000AVX512<>+0(SB), Z20
+	VMOVUPS const2e800000AVX512<>+0(SB), Z21
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -73026,33 +73026,33 @@ lanes1:
 	VMOVUPS (BX)(AX*1), Z22
 
 enter:
-	VANDPS      Z10, Z22, Z25
-	VPADDD      Z11, Z25, Z26
-	VPCMPD      $0x06, Z12, Z26, K2
-	KMOVW       K2, SI
-	TESTL       SI, SI
-	JNZ         careful1
-	VMOVAPS     Z1, Z23
-	VFMADD231PS Z2, Z22, Z23
-	VSUBPS      Z23, Z1, Z25
-	VFMADD231PS Z2, Z22, Z25
-	VFMADD231PS Z3, Z22, Z25
-	VMOVAPS     Z5, Z26
-	VFMADD231PS Z4, Z25, Z26
-	VFMADD213PS Z6, Z25, Z26
-	VFMADD213PS Z7, Z25, Z26
-	VFMADD213PS Z8, Z25, Z26
-	VFMADD213PS Z9, Z25, Z26
-	VFMADD213PS Z0, Z25, Z26
-	VPSLLD      $0x16, Z23, Z25
-	VANDPS      Z13, Z25, Z25
-	VPSLLD      $0x17, Z23, Z23
-	VPADDD      Z23, Z26, Z26
-	VPSUBD      Z25, Z26, Z26
-	VPSUBD      Z25, Z0, Z25
-	VADDPS      Z25, Z26, Z26
-	VDIVPS      Z26, Z22, Z22
-	VMULPS      Z25, Z22, Z23
+	VANDPS  Z3, Z22, Z25
+	VMOVAPS Z22, Z26
+	VMOVAPS Z22, Z27
+	VPADDD  Z11, Z25, Z28
+	VPCMPD  $0x06, Z12, Z28, K2
+	KMOVW   K2, SI
+	TESTL   SI, SI
+	JNZ     carefulshort1
+
+enter1:
+	VMOVAPS     Z0, Z22
+	VFMADD231PS Z1, Z27, Z22
+	VSUBPS      Z22, Z0, Z23
+	VFMADD231PS Z1, Z27, Z23
+	VFMADD231PS Z4, Z27, Z23
+	VMOVAPS     Z6, Z25
+	VFMADD231PS Z5, Z23, Z25
+	VFMADD213PS Z7, Z23, Z25
+	VFMADD213PS Z8, Z23, Z25
+	VFMADD213PS Z9, Z23, Z25
+	VFMADD213PS Z10, Z23, Z25
+	VFMADD213PS Z2, Z23, Z25
+	VPSLLD      $0x17, Z22, Z22
+	VPADDD      Z22, Z25, Z25
+	VMINPS      Z13, Z25, Z25
+	VADDPS      Z2, Z25, Z25
+	VDIVPS      Z25, Z26, Z23
 
 done1:
 	TESTQ   CX, CX
@@ -73070,41 +73070,54 @@ end:
 	VZEROUPPER
 	RET
 
+carefulshort1:
+	VPADDD  Z3, Z25, Z25
+	VPCMPD  $0x06, Z25, Z17, K2
+	KMOVW   K2, DI
+	TESTL   SI, DI
+	JNZ     careful1
+	VMAXPS  Z22, Z18, Z23
+	VMINPS  Z23, Z14, Z22
+	VMOVAPS Z23, Z26
+	VMOVAPS Z22, Z27
+	JMP     enter1
+
 careful1:
+	VANDPS      Z3, Z22, Z25
 	VXORPS      Z26, Z26, Z26
-	VCMPPS      $0x11, Z18, Z25, K2
-	VBLENDMPS   Z18, Z26, K2, Z25
+	VCMPPS      $0x11, Z20, Z25, K2
+	VBLENDMPS   Z20, Z26, K2, Z25
 	VMOVAPS     Z25, Z26
-	VPTERNLOGD  $0xf8, Z14, Z22, Z26
+	VPTERNLOGD  $0xf8, Z15, Z22, Z26
 	VADDPS      Z26, Z22, Z26
-	VMAXPS      Z26, Z17, Z26
-	VMINPS      Z26, Z15, Z26
+	VMAXPS      Z26, Z19, Z26
+	VMINPS      Z26, Z14, Z26
 	VMOVAPS     Z16, Z27
-	VFMADD231PS Z2, Z26, Z27
+	VFMADD231PS Z1, Z26, Z27
 	VSUBPS      Z27, Z16, Z28
-	VFMADD231PS Z2, Z26, Z28
-	VFMADD231PS Z3, Z26, Z28
-	VMOVAPS     Z5, Z29
-	VFMADD231PS Z4, Z28, Z29
-	VFMADD213PS Z6, Z28, Z29
+	VFMADD231PS Z1, Z26, Z28
+	VFMADD231PS Z4, Z26, Z28
+	VMOVAPS     Z6, Z29
+	VFMADD231PS Z5, Z28, Z29
 	VFMADD213PS Z7, Z28, Z29
 	VFMADD213PS Z8, Z28, Z29
 	VFMADD213PS Z9, Z28, Z29
-	VFMADD213PS Z0, Z28, Z29
+	VFMADD213PS Z10, Z28, Z29
+	VFMADD213PS Z2, Z28, Z29
 	VPSLLD      $0x17, Z27, Z27
 	VPADDD      Z27, Z29, Z29
-	VADDPS      Z19, Z29, Z29
+	VADDPS      Z21, Z29, Z29
 	VDIVPS      Z29, Z26, Z26
 	VXORPS      Z27, Z27, Z27
-	VCMPPS      $0x11, Z20, Z22, K2
-	VBLENDMPS   Z21, Z27, K2, Z24
+	VCMPPS      $0x11, constc2b7b6abAVX512<>+0(SB), Z22, K2
+	VBLENDMPS   const00800000AVX512<>+0(SB), Z27, K2, Z24
 	VMOVAPS     Z24, Z27
-	VPTERNLOGD  $0xf8, Z14, Z22, Z27
-	VFMADD231PS Z26, Z19, Z27
+	VPTERNLOGD  $0xf8, Z15, Z22, Z27
+	VFMADD231PS Z26, Z21, Z27
 	VPSRLD      $0x01, Z25, Z25
 	VORPS       Z25, Z24, Z24
 	VPSUBD      Z24, Z27, Z27
-	VCMPPS      $0x11, Z15, Z22, K2
+	VCMPPS      $0x11, Z14, Z22, K2
 	VBLENDMPS   Z27, Z22, K2, Z23
 	JMP         done1
 
@@ -73117,14 +73130,20 @@ GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
 DATA const7f000000AVX512<>+0(SB)/64, $"\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f\x00\x00\x00\x7f"
 GLOBL const7f000000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc1b7b6abAVX512<>+0(SB)/64, $"\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1\xab\xb6\xb7\xc1"
-GLOBL constc1b7b6abAVX512<>(SB), RODATA|NOPTR, $64
+DATA constc1ae0000AVX512<>+0(SB)/64, $"\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1"
+GLOBL constc1ae0000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const41f00000AVX512<>+0(SB)/64, $"\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A\x00\x00\xf0A"
 GLOBL const41f00000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const4b3fffdeAVX512<>+0(SB)/64, $"\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K\xde\xff?K"
 GLOBL const4b3fffdeAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2dbffffAVX512<>+0(SB)/64, $"\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2\xff\xff\xdb\xc2"
+GLOBL constc2dbffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2b20000AVX512<>+0(SB)/64, $"\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2\x00\x00\xb2\xc2"
+GLOBL constc2b20000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constc2dc0000AVX512<>+0(SB)/64, $"\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2\x00\x00\xdc\xc2"
 GLOBL constc2dc0000AVX512<>(SB), RODATA|NOPTR, $64
@@ -73148,284 +73167,27 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-48
 	MOVQ    dst_len+8(FP), CX
 	MOVQ    dst_base+0(FP), DX
 	MOVQ    src_base+24(FP), BX
-	VMOVUPS const4b400020AVX512<>+0(SB), Z0
-	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z1
-	VMOVUPS const3f9a8279AVX512<>+0(SB), Z2
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z3
-	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z4
-	VMOVUPS geluCAVX512<>+0(SB), Z5
-	VMOVUPS geluT6AVX512<>+0(SB), Z6
-	VMOVUPS geluT5AVX512<>+0(SB), Z7
-	VMOVUPS geluT4AVX512<>+0(SB), Z8
-	VMOVUPS geluT3AVX512<>+0(SB), Z9
-	VMOVUPS geluT2AVX512<>+0(SB), Z10
-	VMOVUPS geluT1AVX512<>+0(SB), Z11
-	VMOVUPS geluT0AVX512<>+0(SB), Z12
-	VMOVUPS constb2257060AVX512<>+0(SB), Z13
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z14
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z15
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z16
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z17
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z18
-	VMOVUPS const3f317218AVX512<>+0(SB), Z19
-	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-last:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), SI
-	MOVQ      $0x00000040, DI
-	SUBQ      CX, DI
-	LEAQ      (SI)(DI*4), SI
-	VMOVUPS   (SI), Z20
-	VPMOVD2M  Z20, K1
-	NEGQ      CX
-	VMOVUPS.Z (BX)(AX*1), K1, Z20
-	JMP       enter
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (BX)(AX*1), Z20
-
-enter:
-	VANDPS       Z3, Z20, Z24
-	VPADDD       const54800000AVX512<>+0(SB), Z24, Z25
-	VPCMPD       $0x06, const95d25706AVX512<>+0(SB), Z25, K2
-	KMOVW        K2, SI
-	TESTL        SI, SI
-	JNZ          careful1
-	VMULPS       Z24, Z24, Z25
-	VMOVAPS      Z25, Z27
-	VFNMADD231PS Z24, Z24, Z27
-	VMOVAPS      Z0, Z21
-	VFMADD231PS  Z1, Z25, Z21
-	VSUBPS       Z21, Z0, Z26
-	VFMADD231PS  Z1, Z25, Z26
-	VFMADD231PS  Z13, Z25, Z26
-	VFNMADD231PS Z1, Z27, Z26
-	VMOVAPS      Z15, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VFMADD213PS  Z16, Z26, Z25
-	VFMADD213PS  Z17, Z26, Z25
-	VFMADD213PS  Z18, Z26, Z25
-	VFMADD213PS  Z19, Z26, Z25
-	VFMADD213PS  const3f800000AVX512<>+0(SB), Z26, Z25
-	VPSLLD       $0x17, Z21, Z21
-	VPADDD       Z21, Z25, Z25
-	VMULPS       const2f800000AVX512<>+0(SB), Z25, Z25
-	VMOVAPS      Z2, Z26
-	VFMADD231PS  Z4, Z24, Z26
-	VPSUBD       Z2, Z26, Z26
-	VPSRLD       $0x16, Z26, Z26
-	VPERMPS      Z5, Z26, Z21
-	VSUBPS       Z21, Z24, Z24
-	VPERMPS      Z6, Z26, Z21
-	VPERMPS      Z7, Z26, Z27
-	VFMADD231PS  Z21, Z24, Z27
-	VPERMPS      Z8, Z26, Z21
-	VFMADD231PS  Z27, Z24, Z21
-	VPERMPS      Z9, Z26, Z27
-	VFMADD231PS  Z21, Z24, Z27
-	VPERMPS      Z10, Z26, Z21
-	VFMADD231PS  Z27, Z24, Z21
-	VPERMPS      Z11, Z26, Z27
-	VFMADD231PS  Z21, Z24, Z27
-	VPERMPS      Z12, Z26, Z26
-	VFMADD231PS  Z27, Z24, Z26
-	VXORPS       Z21, Z21, Z21
-	VMAXPS       Z20, Z21, Z20
-	VMOVAPS      Z20, Z21
-	VFNMADD231PS Z25, Z26, Z21
-
-done1:
-	TESTQ   CX, CX
-	JL      leave
-	VMOVUPS Z21, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-	JMP     last
-
-leave:
-	VMOVUPS Z21, K1, (DX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VXORPS       Z25, Z25, Z25
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
-	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z22
-	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z20, Z22
-	VADDPS       Z22, Z20, Z22
-	VMOVUPS      constc1666666AVX512<>+0(SB), Z25
-	VMAXPS       Z22, Z25, Z25
-	VMOVUPS      const40c00000AVX512<>+0(SB), Z26
-	VMINPS       Z25, Z26, Z25
-	VANDPS       Z3, Z25, Z25
-	VMOVAPS      Z2, Z26
-	VFMADD231PS  Z4, Z25, Z26
-	VPSUBD       Z2, Z26, Z26
-	VPSRLD       $0x16, Z26, Z26
-	VPERMPS      Z5, Z26, Z27
-	VSUBPS       Z27, Z25, Z27
-	VPERMPS      Z6, Z26, Z28
-	VPERMPS      Z7, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z8, Z26, Z28
-	VFMADD231PS  Z29, Z27, Z28
-	VPERMPS      Z9, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z10, Z26, Z28
-	VFMADD231PS  Z29, Z27, Z28
-	VPERMPS      Z11, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z12, Z26, Z26
-	VFMADD231PS  Z29, Z27, Z26
-	VMOVUPS      const30800000AVX512<>+0(SB), Z27
-	VMAXPS       Z25, Z27, Z25
-	VMOVUPS      const80000000AVX512<>+0(SB), Z27
-	VFMADD231PS  Z25, Z25, Z27
-	VFNMADD213PS Z27, Z25, Z25
-	VMOVAPS      Z0, Z28
-	VFMADD231PS  Z1, Z27, Z28
-	VSUBPS       Z28, Z0, Z29
-	VFMADD231PS  Z1, Z27, Z29
-	VFMADD231PS  Z13, Z27, Z29
-	VFNMADD231PS Z1, Z25, Z29
-	VMOVAPS      Z15, Z25
-	VFMADD231PS  Z14, Z29, Z25
-	VFMADD213PS  Z16, Z29, Z25
-	VFMADD213PS  Z17, Z29, Z25
-	VFMADD213PS  Z18, Z29, Z25
-	VFMADD213PS  Z19, Z29, Z25
-	VFMADD213PS  const3f800000AVX512<>+0(SB), Z29, Z25
-	VPSLLD       $0x17, Z28, Z28
-	VPADDD       Z28, Z25, Z25
-	VXORPS       Z27, Z27, Z27
-	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z20, K2
-	VBLENDMPS    const4a800000AVX512<>+0(SB), Z27, K2, Z23
-	VMULPS       constc0800000AVX512<>+0(SB), Z23, Z27
-	VPADDD       const2f800000AVX512<>+0(SB), Z23, Z28
-	VFMADD213PS  Z27, Z28, Z25
-	VSUBPS       Z27, Z25, Z25
-	VADDPS       Z23, Z23, Z23
-	VXORPS       Z27, Z27, Z27
-	VMAXPS       Z22, Z27, Z22
-	VSUBPS       Z23, Z22, Z22
-	VFNMADD231PS Z25, Z26, Z22
-	VPSUBD       Z23, Z22, Z22
-	VPSUBD       const00800000AVX512<>+0(SB), Z26, Z26
-	VMOVAPS      Z26, Z25
-	VPTERNLOGD   $0xf8, const80000000AVX512<>+0(SB), Z20, Z25
-	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z20, K2
-	VMOVAPS.Z    Z25, K2, Z25
-	VPSUBD       Z26, Z20, Z26
-	VPMOVD2M     Z20, K2
-	VBLENDMPS    Z25, Z26, K2, Z25
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
-	VBLENDMPS    Z25, Z22, K2, Z21
-	JMP          done1
-
-DATA const4b400020AVX512<>+0(SB)/64, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
-GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constbf38aa3bAVX512<>+0(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
-GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3f9a8279AVX512<>+0(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
-GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const3fa09ceaAVX512<>+0(SB)/64, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
-GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
-GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT6AVX512<>+0(SB)/64, $":\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1:\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1"
-GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT5AVX512<>+0(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3"
-GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT4AVX512<>+0(SB)/64, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
-GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT3AVX512<>+0(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
-GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT2AVX512<>+0(SB)/64, $"\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
-GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT1AVX512<>+0(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
-GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA geluT0AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
-GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constb2257060AVX512<>+0(SB)/64, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
-GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const54800000AVX512<>+0(SB)/64, $"\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T"
-GLOBL const54800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const95d25706AVX512<>+0(SB)/64, $"\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ\x06Wҕ"
-GLOBL const95d25706AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constc1666666AVX512<>+0(SB)/64, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
-GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const40c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
-GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constc1525706AVX512<>+0(SB)/64, $"\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1"
-GLOBL constc1525706AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const4a800000AVX512<>+0(SB)/64, $"\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J"
-GLOBL const4a800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA constc0800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0"
-GLOBL constc0800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const2f800000AVX512<>+0(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/"
-GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const80000001AVX512<>+0(SB)/64, $"\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80"
-GLOBL const80000001AVX512<>(SB), RODATA|NOPTR, $64
-
-// func geluTanhAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
-	PCALIGN $0x40
-	MOVQ    dst_len+8(FP), CX
-	MOVQ    dst_base+0(FP), DX
-	MOVQ    src_base+24(FP), BX
-	VMOVUPS constc0135760AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const4b400000AVX512<>+0(SB), Z2
-	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z3
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z4
-	VMOVUPS const310a8d56AVX512<>+0(SB), Z5
-	VMOVUPS constb486f39dAVX512<>+0(SB), Z6
+	VMOVUPS const4b400000AVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const30800000AVX512<>+0(SB), Z2
+	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z3
+	VMOVUPS const3f9a8279AVX512<>+0(SB), Z4
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z5
+	VMOVUPS constb2257060AVX512<>+0(SB), Z6
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
 	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
 	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
 	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
 	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
 	VMOVUPS const3f317218AVX512<>+0(SB), Z12
-	VMOVUPS const54800000AVX512<>+0(SB), Z13
-	VMOVUPS const95a19c35AVX512<>+0(SB), Z14
-	VMOVUPS constff800000AVX512<>+0(SB), Z15
-	VMOVUPS const80000000AVX512<>+0(SB), Z16
-	VMOVUPS const40c00000AVX512<>+0(SB), Z17
-	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z18
-	VMOVUPS constc12e6666AVX512<>+0(SB), Z19
-	VMOVUPS const30800000AVX512<>+0(SB), Z20
+	VMOVUPS const3f800000AVX512<>+0(SB), Z13
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z14
+	VMOVUPS geluCAVX512<>+0(SB), Z15
+	VMOVUPS geluT6AVX512<>+0(SB), Z16
+	VMOVUPS geluT5AVX512<>+0(SB), Z17
+	VMOVUPS geluT4AVX512<>+0(SB), Z18
+	VMOVUPS geluT3AVX512<>+0(SB), Z19
+	VMOVUPS geluT2AVX512<>+0(SB), Z20
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -73450,43 +73212,55 @@ lanes1:
 	VMOVUPS (BX)(AX*1), Z21
 
 enter:
-	VANDPS       Z4, Z21, Z24
-	VPADDD       Z13, Z24, Z25
-	VPCMPD       $0x06, Z14, Z25, K2
-	KMOVW        K2, SI
-	TESTL        SI, SI
-	JNZ          careful1
-	VMULPS       Z21, Z21, Z22
-	VMOVAPS      Z22, Z24
-	VFNMADD231PS Z21, Z21, Z24
-	VMOVAPS      Z0, Z25
-	VFMADD231PS  Z3, Z22, Z25
-	VSUBPS       Z25, Z0, Z26
-	VFMADD231PS  Z3, Z22, Z26
-	VFMADD231PS  Z5, Z22, Z26
+	VANDPS  Z5, Z21, Z24
+	VMOVAPS Z24, Z25
+	VPADDD  const7f000000AVX512<>+0(SB), Z24, Z26
+	VPCMPD  $0x06, constc0525706AVX512<>+0(SB), Z26, K2
+	KMOVW   K2, SI
+	TESTL   SI, SI
+	JNZ     carefulshort1
+
+enter1:
+	VMAXPS       Z25, Z2, Z24
+	VMULPS       Z24, Z24, Z27
+	VFNMADD213PS Z27, Z24, Z24
+	VMOVAPS      Z0, Z22
+	VFMADD231PS  Z3, Z27, Z22
+	VSUBPS       Z22, Z0, Z26
+	VFMADD231PS  Z3, Z27, Z26
+	VFMADD231PS  Z6, Z27, Z26
 	VFNMADD231PS Z3, Z24, Z26
-	VADDPS       Z6, Z26, Z26
-	VMOVAPS      Z2, Z22
-	VFMADD231PS  Z25, Z21, Z22
-	VSUBPS       Z22, Z2, Z24
-	VFMADD231PS  Z25, Z21, Z24
-	VFMADD231PS  Z26, Z21, Z24
-	VMOVAPS      Z8, Z25
-	VFMADD231PS  Z7, Z24, Z25
-	VFMADD213PS  Z9, Z24, Z25
-	VFMADD213PS  Z10, Z24, Z25
-	VFMADD213PS  Z11, Z24, Z25
-	VFMADD213PS  Z12, Z24, Z25
-	VFMADD213PS  Z1, Z24, Z25
-	VPSLLD       $0x16, Z22, Z24
-	VANDPS       Z15, Z24, Z24
+	VMOVAPS      Z8, Z24
+	VFMADD231PS  Z7, Z26, Z24
+	VFMADD213PS  Z9, Z26, Z24
+	VFMADD213PS  Z10, Z26, Z24
+	VFMADD213PS  Z11, Z26, Z24
+	VFMADD213PS  Z12, Z26, Z24
+	VFMADD213PS  Z13, Z26, Z24
 	VPSLLD       $0x17, Z22, Z22
-	VPADDD       Z22, Z25, Z25
-	VPSUBD       Z24, Z25, Z25
-	VPSUBD       Z24, Z1, Z24
-	VADDPS       Z24, Z25, Z25
-	VDIVPS       Z25, Z21, Z21
-	VMULPS       Z24, Z21, Z22
+	VPADDD       Z22, Z24, Z24
+	VMOVAPS      Z4, Z26
+	VFMADD231PS  Z14, Z25, Z26
+	VPSUBD       Z4, Z26, Z26
+	VPSRLD       $0x16, Z26, Z26
+	VPERMPS      Z15, Z26, Z22
+	VSUBPS       Z22, Z25, Z25
+	VPERMPS      Z16, Z26, Z22
+	VPERMPS      Z17, Z26, Z27
+	VFMADD231PS  Z22, Z25, Z27
+	VPERMPS      Z18, Z26, Z22
+	VFMADD231PS  Z27, Z25, Z22
+	VPERMPS      Z19, Z26, Z27
+	VFMADD231PS  Z22, Z25, Z27
+	VPERMPS      Z20, Z26, Z22
+	VFMADD231PS  Z27, Z25, Z22
+	VPERMPS      geluT1AVX512<>+0(SB), Z26, Z27
+	VFMADD231PS  Z22, Z25, Z27
+	VPERMPS      geluT0AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VMAXPS       Z21, Z1, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD231PS Z24, Z26, Z22
 
 done1:
 	TESTQ   CX, CX
@@ -73504,39 +73278,322 @@ end:
 	VZEROUPPER
 	RET
 
+carefulshort1:
+	VPADDD    Z5, Z24, Z26
+	VMOVUPS   constc1666665AVX512<>+0(SB), Z27
+	VPCMPD    $0x06, Z26, Z27, K2
+	KMOVW     K2, DI
+	TESTL     SI, DI
+	JNZ       careful1
+	VXORPS    Z22, Z22, Z22
+	VCMPPS    $0x11, const41600000AVX512<>+0(SB), Z24, K2
+	VBLENDMPS Z24, Z22, K2, Z25
+	JMP       enter1
+
 careful1:
+	VANDPS       Z5, Z21, Z24
+	VXORPS       Z25, Z25, Z25
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
+	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z24
+	VPTERNLOGD   $0xf8, Z1, Z21, Z24
+	VADDPS       Z24, Z21, Z24
+	VMOVUPS      constc1666666AVX512<>+0(SB), Z25
+	VMAXPS       Z24, Z25, Z25
+	VMOVUPS      const40c00000AVX512<>+0(SB), Z26
+	VMINPS       Z25, Z26, Z25
+	VANDPS       Z5, Z25, Z25
+	VMOVAPS      Z4, Z26
+	VFMADD231PS  Z14, Z25, Z26
+	VPSUBD       Z4, Z26, Z26
+	VPSRLD       $0x16, Z26, Z26
+	VPERMPS      Z15, Z26, Z27
+	VSUBPS       Z27, Z25, Z27
+	VPERMPS      Z16, Z26, Z28
+	VPERMPS      Z17, Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      Z18, Z26, Z28
+	VFMADD231PS  Z29, Z27, Z28
+	VPERMPS      Z19, Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      Z20, Z26, Z28
+	VFMADD231PS  Z29, Z27, Z28
+	VPERMPS      geluT1AVX512<>+0(SB), Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      geluT0AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS  Z29, Z27, Z26
+	VMAXPS       Z25, Z2, Z25
+	VMOVAPS      Z1, Z27
+	VFMADD231PS  Z25, Z25, Z27
+	VFNMADD213PS Z27, Z25, Z25
+	VMOVUPS      const4b400020AVX512<>+0(SB), Z28
+	VFMADD231PS  Z3, Z27, Z28
+	VMOVUPS      const4b400020AVX512<>+0(SB), Z29
+	VSUBPS       Z28, Z29, Z29
+	VFMADD231PS  Z3, Z27, Z29
+	VFMADD231PS  Z6, Z27, Z29
+	VFNMADD231PS Z3, Z25, Z29
+	VMOVAPS      Z8, Z25
+	VFMADD231PS  Z7, Z29, Z25
+	VFMADD213PS  Z9, Z29, Z25
+	VFMADD213PS  Z10, Z29, Z25
+	VFMADD213PS  Z11, Z29, Z25
+	VFMADD213PS  Z12, Z29, Z25
+	VFMADD213PS  Z13, Z29, Z25
+	VPSLLD       $0x17, Z28, Z28
+	VPADDD       Z28, Z25, Z25
+	VXORPS       Z27, Z27, Z27
+	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    const4a800000AVX512<>+0(SB), Z27, K2, Z23
+	VMULPS       constc0800000AVX512<>+0(SB), Z23, Z27
+	VPADDD       const2f800000AVX512<>+0(SB), Z23, Z28
+	VFMADD213PS  Z27, Z28, Z25
+	VSUBPS       Z27, Z25, Z25
+	VADDPS       Z23, Z23, Z23
+	VXORPS       Z27, Z27, Z27
+	VMAXPS       Z24, Z27, Z24
+	VSUBPS       Z23, Z24, Z24
+	VFNMADD231PS Z25, Z26, Z24
+	VPSUBD       Z23, Z24, Z24
+	VPSUBD       const00800000AVX512<>+0(SB), Z26, Z26
+	VMOVAPS      Z26, Z25
+	VPTERNLOGD   $0xf8, Z1, Z21, Z25
+	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z21, K2
+	VMOVAPS.Z    Z25, K2, Z25
+	VPSUBD       Z26, Z21, Z26
+	VPMOVD2M     Z21, K2
+	VBLENDMPS    Z25, Z26, K2, Z25
+	VANDPS       Z5, Z21, Z21
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    Z25, Z24, K2, Z22
+	JMP          done1
+
+DATA constbf38aa3bAVX512<>+0(SB)/64, $";\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf;\xaa8\xbf"
+GLOBL constbf38aa3bAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3f9a8279AVX512<>+0(SB)/64, $"y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?y\x82\x9a?"
+GLOBL const3f9a8279AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constb2257060AVX512<>+0(SB)/64, $"`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2`p%\xb2"
+GLOBL constb2257060AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const3fa09ceaAVX512<>+0(SB)/64, $"꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?꜠?"
+GLOBL const3fa09ceaAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluCAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA\x00\x00\x00\x00\x17J.?\xe6a\xae?\xa2\x84\x14@'8l@1\x0e\xb3@!\x0e\x05Ap6CA"
+GLOBL geluCAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT6AVX512<>+0(SB)/64, $":\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1:\x8d\x8b\xbc\xf1횻)\xf3\x82\xba\xcd\xd8\x18\xb9!\v\x82\xb7Ѯ\xa6\xb5\x7fʱ\xb3\x8b#\xac\xb1"
+GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT5AVX512<>+0(SB)/64, $"\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3\x8e0p=\x1d\xddK< )C;\fT\t:ڒ\x8d8\x91\x8d\xf16t'.5c\x8ae3"
+GLOBL geluT5AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT4AVX512<>+0(SB)/64, $"\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5\xbei\a\xbe\xf1H\xf4\xbc\\>\x04\xbc\x97\xbaۺ\x90\xa6\x8c\xb9TM\x1c\xb8\x1aH\x99\xb6\xd1d\r\xb5"
+GLOBL geluT4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT3AVX512<>+0(SB)/64, $"l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36l\xef\x7f>qc\x85=\x8e\xf3\xa6<\xda\xe8\xa7;Qu\x89:\xb68K9=\xa6\t8/~\xb36"
+GLOBL geluT3AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT2AVX512<>+0(SB)/64, $"\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8\xedA̾\xecf\xfb\xbdP\x928\xbd\x1c\xa8d\xbc0Ps\xbb\x82\xe0r\xba]ee\xb9HRT\xb8"
+GLOBL geluT2AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc0525706AVX512<>+0(SB)/64, $"\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0\x06WR\xc0"
+GLOBL constc0525706AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc1666665AVX512<>+0(SB)/64, $"eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1eff\xc1"
+GLOBL constc1666665AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const41600000AVX512<>+0(SB)/64, $"\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A\x00\x00`A"
+GLOBL const41600000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT1AVX512<>+0(SB)/64, $"\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9\x00\x00\x00?Eu>>\xb2Q\xa7=0p\x02=\xec\x128<\x05\xf1{;A\x96\xa7:\xbd|\xdd9"
+GLOBL geluT1AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA geluT0AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>\x00\x00\x00\x00\x84\xfbY>\x88\xb1\x98>\xd31\xb2>\xf4\xbd\xbf>\x02G\xc6>\xadl\xc9>\xbe\xe9\xca>"
+GLOBL geluT0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc1666666AVX512<>+0(SB)/64, $"fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1fff\xc1"
+GLOBL constc1666666AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const40c00000AVX512<>+0(SB)/64, $"\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@\x00\x00\xc0@"
+GLOBL const40c00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const4b400020AVX512<>+0(SB)/64, $" \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K \x00@K"
+GLOBL const4b400020AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc1525706AVX512<>+0(SB)/64, $"\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1\x06WR\xc1"
+GLOBL constc1525706AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const4a800000AVX512<>+0(SB)/64, $"\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J\x00\x00\x80J"
+GLOBL const4a800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc0800000AVX512<>+0(SB)/64, $"\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0\x00\x00\x80\xc0"
+GLOBL constc0800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const2f800000AVX512<>+0(SB)/64, $"\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/\x00\x00\x80/"
+GLOBL const2f800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const80000001AVX512<>+0(SB)/64, $"\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80\x01\x00\x00\x80"
+GLOBL const80000001AVX512<>(SB), RODATA|NOPTR, $64
+
+// func geluTanhAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    dst_base+0(FP), DX
+	MOVQ    src_base+24(FP), BX
+	VMOVUPS constc0135760AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS const30800000AVX512<>+0(SB), Z2
+	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z3
+	VMOVUPS const3f800000AVX512<>+0(SB), Z4
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z5
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z6
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z7
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z8
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z10
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z11
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z12
+	VMOVUPS const3f317218AVX512<>+0(SB), Z13
+	VMOVUPS const7f000000AVX512<>+0(SB), Z14
+	VMOVUPS constc01f0000AVX512<>+0(SB), Z15
+	VMOVUPS const7f800000AVX512<>+0(SB), Z16
+	VMOVUPS const40c00000AVX512<>+0(SB), Z17
+	VMOVUPS const80000000AVX512<>+0(SB), Z18
+	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z19
+	VMOVUPS constc12e6665AVX512<>+0(SB), Z20
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      CX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z21
+	VPMOVD2M  Z21, K1
+	NEGQ      CX
+	VMOVUPS.Z (BX)(AX*1), K1, Z21
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (BX)(AX*1), Z21
+
+enter:
+	VANDPS  Z5, Z21, Z24
+	VMOVAPS Z21, Z25
+	VMOVAPS Z21, Z26
+	VMOVAPS Z24, Z27
+	VPADDD  Z14, Z24, Z28
+	VPCMPD  $0x06, Z15, Z28, K2
+	KMOVW   K2, SI
+	TESTL   SI, SI
+	JNZ     carefulshort1
+
+enter1:
+	VMAXPS       Z27, Z2, Z27
+	VMULPS       Z27, Z27, Z21
+	VFNMADD213PS Z21, Z27, Z27
+	VMOVAPS      Z0, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z22, Z0, Z24
+	VFMADD231PS  Z3, Z21, Z24
+	VFMADD231PS  Z6, Z21, Z24
+	VFNMADD231PS Z3, Z27, Z24
+	VADDPS       Z7, Z24, Z24
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z22, Z26, Z21
+	VSUBPS       Z21, Z1, Z27
+	VFMADD231PS  Z22, Z26, Z27
+	VFMADD231PS  Z24, Z26, Z27
+	VMOVAPS      Z9, Z22
+	VFMADD231PS  Z8, Z27, Z22
+	VFMADD213PS  Z10, Z27, Z22
+	VFMADD213PS  Z11, Z27, Z22
+	VFMADD213PS  Z12, Z27, Z22
+	VFMADD213PS  Z13, Z27, Z22
+	VFMADD213PS  Z4, Z27, Z22
+	VPSLLD       $0x17, Z21, Z21
+	VPADDD       Z21, Z22, Z22
+	VMINPS       Z16, Z22, Z22
+	VADDPS       Z4, Z22, Z22
+	VDIVPS       Z22, Z25, Z22
+
+done1:
+	TESTQ   CX, CX
+	JL      leave
+	VMOVUPS Z22, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+	JMP     last
+
+leave:
+	VMOVUPS Z22, K1, (DX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+carefulshort1:
+	VPADDD  Z5, Z24, Z25
+	VPCMPD  $0x06, Z25, Z20, K2
+	KMOVW   K2, DI
+	TESTL   SI, DI
+	JNZ     careful1
+	VMOVUPS constc1214000AVX512<>+0(SB), Z22
+	VMAXPS  Z21, Z22, Z22
+	VMINPS  Z22, Z17, Z21
+	VMOVUPS const41214000AVX512<>+0(SB), Z25
+	VMINPS  Z24, Z25, Z24
+	VMOVAPS Z22, Z25
+	VMOVAPS Z21, Z26
+	VMOVAPS Z24, Z27
+	JMP     enter1
+
+careful1:
+	VANDPS       Z5, Z21, Z24
 	VXORPS       Z25, Z25, Z25
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
 	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z24
 	VMOVAPS      Z24, Z25
-	VPTERNLOGD   $0xf8, Z16, Z21, Z25
+	VPTERNLOGD   $0xf8, Z18, Z21, Z25
 	VADDPS       Z25, Z21, Z25
-	VMAXPS       Z25, Z19, Z25
+	VMOVUPS      constc12e6666AVX512<>+0(SB), Z26
+	VMAXPS       Z25, Z26, Z25
 	VMINPS       Z25, Z17, Z25
-	VANDPS       Z4, Z25, Z26
-	VMAXPS       Z26, Z20, Z26
-	VMOVAPS      Z16, Z27
+	VANDPS       Z5, Z25, Z26
+	VMAXPS       Z26, Z2, Z26
+	VMOVAPS      Z18, Z27
 	VFMADD231PS  Z26, Z26, Z27
 	VFNMADD213PS Z27, Z26, Z26
 	VMOVAPS      Z0, Z28
 	VFMADD231PS  Z3, Z27, Z28
 	VSUBPS       Z28, Z0, Z29
 	VFMADD231PS  Z3, Z27, Z29
-	VFMADD231PS  Z5, Z27, Z29
+	VFMADD231PS  Z6, Z27, Z29
 	VFNMADD231PS Z3, Z26, Z29
-	VADDPS       Z6, Z29, Z29
-	VMOVAPS      Z18, Z26
+	VADDPS       Z7, Z29, Z29
+	VMOVAPS      Z19, Z26
 	VFMADD231PS  Z28, Z25, Z26
-	VSUBPS       Z26, Z18, Z27
+	VSUBPS       Z26, Z19, Z27
 	VFMADD231PS  Z28, Z25, Z27
 	VFMADD231PS  Z29, Z25, Z27
-	VMOVAPS      Z8, Z28
-	VFMADD231PS  Z7, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
+	VMOVAPS      Z9, Z28
+	VFMADD231PS  Z8, Z27, Z28
 	VFMADD213PS  Z10, Z27, Z28
 	VFMADD213PS  Z11, Z27, Z28
 	VFMADD213PS  Z12, Z27, Z28
-	VFMADD213PS  Z1, Z27, Z28
+	VFMADD213PS  Z13, Z27, Z28
+	VFMADD213PS  Z4, Z27, Z28
 	VPSLLD       $0x17, Z26, Z26
 	VPADDD       Z26, Z28, Z28
 	VADDPS       const2e800000AVX512<>+0(SB), Z28, Z28
@@ -73545,7 +73602,7 @@ careful1:
 	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z21, K2
 	VBLENDMPS    const00800000AVX512<>+0(SB), Z26, K2, Z23
 	VMOVAPS      Z23, Z26
-	VPTERNLOGD   $0xf8, Z16, Z21, Z26
+	VPTERNLOGD   $0xf8, Z18, Z21, Z26
 	VFMADD231PS  const2e800000AVX512<>+0(SB), Z25, Z26
 	VPSRLD       $0x01, Z24, Z24
 	VORPS        Z24, Z23, Z23
@@ -73566,8 +73623,17 @@ GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
 DATA constb486f39dAVX512<>+0(SB)/64, $"\x9d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\U000c6d1d\xf3\x86\xb4"
 GLOBL constb486f39dAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA const95a19c35AVX512<>+0(SB)/64, $"5\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x955\x9c\xa1\x95"
-GLOBL const95a19c35AVX512<>(SB), RODATA|NOPTR, $64
+DATA constc01f0000AVX512<>+0(SB)/64, $"\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0\x00\x00\x1f\xc0"
+GLOBL constc01f0000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc12e6665AVX512<>+0(SB)/64, $"ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1ef.\xc1"
+GLOBL constc12e6665AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc1214000AVX512<>+0(SB)/64, $"\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1\x00@!\xc1"
+GLOBL constc1214000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const41214000AVX512<>+0(SB)/64, $"\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A\x00@!A"
+GLOBL const41214000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constc12e6666AVX512<>+0(SB)/64, $"ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1ff.\xc1"
 GLOBL constc12e6666AVX512<>(SB), RODATA|NOPTR, $64
@@ -73583,27 +73649,27 @@ TEXT ·swiGLUAVX512(SB), NOSPLIT, $0-72
 	MOVQ    gate_base+24(FP), DX
 	MOVQ    dst_base+0(FP), BX
 	MOVQ    up_base+48(FP), SI
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const4b400000AVX512<>+0(SB), Z1
-	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z2
+	VMOVUPS const4b400000AVX512<>+0(SB), Z0
+	VMOVUPS constbfb8aa3bAVX512<>+0(SB), Z1
+	VMOVUPS const3f800000AVX512<>+0(SB), Z2
 	VMOVUPS const80000000AVX512<>+0(SB), Z3
-	VMOVUPS constb2a57060AVX512<>+0(SB), Z4
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z5
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z6
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z7
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z8
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z9
-	VMOVUPS const3f317218AVX512<>+0(SB), Z10
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z11
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z4
+	VMOVUPS constb2a57060AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z7
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z8
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z9
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z10
+	VMOVUPS const3f317218AVX512<>+0(SB), Z11
 	VMOVUPS const7f000000AVX512<>+0(SB), Z12
-	VMOVUPS constc1b7b6abAVX512<>+0(SB), Z13
-	VMOVUPS constff800000AVX512<>+0(SB), Z14
+	VMOVUPS constc1ae0000AVX512<>+0(SB), Z13
+	VMOVUPS const7f800000AVX512<>+0(SB), Z14
 	VMOVUPS const41f00000AVX512<>+0(SB), Z15
 	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z16
-	VMOVUPS constc2dc0000AVX512<>+0(SB), Z17
-	VMOVUPS const01000000AVX512<>+0(SB), Z18
-	VMOVUPS const2e800000AVX512<>+0(SB), Z19
-	VMOVUPS constc2b7b6abAVX512<>+0(SB), Z20
+	VMOVUPS constc2dbffffAVX512<>+0(SB), Z17
+	VMOVUPS constc2b20000AVX512<>+0(SB), Z18
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z19
+	VMOVUPS const01000000AVX512<>+0(SB), Z20
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -73630,33 +73696,33 @@ lanes1:
 	VMOVUPS (SI)(AX*1), Z24
 
 enter:
-	VANDPS      Z11, Z21, Z25
-	VPADDD      Z12, Z25, Z26
-	VPCMPD      $0x06, Z13, Z26, K2
-	KMOVW       K2, DI
-	TESTL       DI, DI
-	JNZ         careful1
-	VMOVAPS     Z1, Z22
-	VFMADD231PS Z2, Z21, Z22
-	VSUBPS      Z22, Z1, Z25
-	VFMADD231PS Z2, Z21, Z25
-	VFMADD231PS Z4, Z21, Z25
-	VMOVAPS     Z6, Z26
-	VFMADD231PS Z5, Z25, Z26
-	VFMADD213PS Z7, Z25, Z26
-	VFMADD213PS Z8, Z25, Z26
-	VFMADD213PS Z9, Z25, Z26
-	VFMADD213PS Z10, Z25, Z26
-	VFMADD213PS Z0, Z25, Z26
-	VPSLLD      $0x16, Z22, Z25
-	VANDPS      Z14, Z25, Z25
-	VPSLLD      $0x17, Z22, Z22
-	VPADDD      Z22, Z26, Z26
-	VPSUBD      Z25, Z26, Z26
-	VPSUBD      Z25, Z0, Z25
-	VADDPS      Z25, Z26, Z26
-	VDIVPS      Z26, Z21, Z21
-	VMULPS      Z25, Z21, Z22
+	VANDPS  Z4, Z21, Z25
+	VMOVAPS Z21, Z26
+	VMOVAPS Z21, Z27
+	VPADDD  Z12, Z25, Z28
+	VPCMPD  $0x06, Z13, Z28, K2
+	KMOVW   K2, DI
+	TESTL   DI, DI
+	JNZ     carefulshort1
+
+enter1:
+	VMOVAPS     Z0, Z21
+	VFMADD231PS Z1, Z27, Z21
+	VSUBPS      Z21, Z0, Z22
+	VFMADD231PS Z1, Z27, Z22
+	VFMADD231PS Z5, Z27, Z22
+	VMOVAPS     Z7, Z25
+	VFMADD231PS Z6, Z22, Z25
+	VFMADD213PS Z8, Z22, Z25
+	VFMADD213PS Z9, Z22, Z25
+	VFMADD213PS Z10, Z22, Z25
+	VFMADD213PS Z11, Z22, Z25
+	VFMADD213PS Z2, Z22, Z25
+	VPSLLD      $0x17, Z21, Z21
+	VPADDD      Z21, Z25, Z25
+	VMINPS      Z14, Z25, Z25
+	VADDPS      Z2, Z25, Z25
+	VDIVPS      Z25, Z26, Z22
 
 done1:
 	VFMADD213PS Z3, Z24, Z22
@@ -73675,37 +73741,50 @@ end:
 	VZEROUPPER
 	RET
 
+carefulshort1:
+	VPADDD  Z4, Z25, Z25
+	VPCMPD  $0x06, Z25, Z17, K2
+	KMOVW   K2, R8
+	TESTL   DI, R8
+	JNZ     careful1
+	VMAXPS  Z21, Z18, Z22
+	VMINPS  Z22, Z15, Z21
+	VMOVAPS Z22, Z26
+	VMOVAPS Z21, Z27
+	JMP     enter1
+
 careful1:
+	VANDPS      Z4, Z21, Z25
 	VXORPS      Z26, Z26, Z26
-	VCMPPS      $0x11, Z18, Z25, K2
-	VBLENDMPS   Z18, Z26, K2, Z25
+	VCMPPS      $0x11, Z20, Z25, K2
+	VBLENDMPS   Z20, Z26, K2, Z25
 	VMOVAPS     Z25, Z26
 	VPTERNLOGD  $0xf8, Z3, Z21, Z26
 	VADDPS      Z26, Z21, Z26
-	VMAXPS      Z26, Z17, Z26
+	VMAXPS      Z26, Z19, Z26
 	VMINPS      Z26, Z15, Z26
 	VMOVAPS     Z16, Z27
-	VFMADD231PS Z2, Z26, Z27
+	VFMADD231PS Z1, Z26, Z27
 	VSUBPS      Z27, Z16, Z28
-	VFMADD231PS Z2, Z26, Z28
-	VFMADD231PS Z4, Z26, Z28
-	VMOVAPS     Z6, Z29
-	VFMADD231PS Z5, Z28, Z29
-	VFMADD213PS Z7, Z28, Z29
+	VFMADD231PS Z1, Z26, Z28
+	VFMADD231PS Z5, Z26, Z28
+	VMOVAPS     Z7, Z29
+	VFMADD231PS Z6, Z28, Z29
 	VFMADD213PS Z8, Z28, Z29
 	VFMADD213PS Z9, Z28, Z29
 	VFMADD213PS Z10, Z28, Z29
-	VFMADD213PS Z0, Z28, Z29
+	VFMADD213PS Z11, Z28, Z29
+	VFMADD213PS Z2, Z28, Z29
 	VPSLLD      $0x17, Z27, Z27
 	VPADDD      Z27, Z29, Z29
-	VADDPS      Z19, Z29, Z29
+	VADDPS      const2e800000AVX512<>+0(SB), Z29, Z29
 	VDIVPS      Z29, Z26, Z26
 	VXORPS      Z27, Z27, Z27
-	VCMPPS      $0x11, Z20, Z21, K2
+	VCMPPS      $0x11, constc2b7b6abAVX512<>+0(SB), Z21, K2
 	VBLENDMPS   const00800000AVX512<>+0(SB), Z27, K2, Z23
 	VMOVAPS     Z23, Z27
 	VPTERNLOGD  $0xf8, Z3, Z21, Z27
-	VFMADD231PS Z26, Z19, Z27
+	VFMADD231PS const2e800000AVX512<>+0(SB), Z26, Z27
 	VPSRLD      $0x01, Z25, Z25
 	VORPS       Z25, Z23, Z23
 	VPSUBD      Z23, Z27, Z27
@@ -73721,220 +73800,26 @@ TEXT ·geGLUAVX512(SB), NOSPLIT, $0-72
 	MOVQ    gate_base+24(FP), DX
 	MOVQ    dst_base+0(FP), BX
 	MOVQ    up_base+48(FP), SI
-	VMOVUPS const4b400020AVX512<>+0(SB), Z0
-	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z1
-	VMOVUPS const3f9a8279AVX512<>+0(SB), Z2
-	VMOVUPS const80000000AVX512<>+0(SB), Z3
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z4
-	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z5
-	VMOVUPS geluCAVX512<>+0(SB), Z6
-	VMOVUPS geluT6AVX512<>+0(SB), Z7
-	VMOVUPS geluT5AVX512<>+0(SB), Z8
-	VMOVUPS geluT4AVX512<>+0(SB), Z9
-	VMOVUPS geluT3AVX512<>+0(SB), Z10
-	VMOVUPS geluT2AVX512<>+0(SB), Z11
-	VMOVUPS geluT1AVX512<>+0(SB), Z12
-	VMOVUPS geluT0AVX512<>+0(SB), Z13
-	VMOVUPS constb2257060AVX512<>+0(SB), Z14
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z15
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z16
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z17
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z18
-	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JGE     lanes1
-
-last:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      CX, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z19
-	VPMOVD2M  Z19, K1
-	NEGQ      CX
-	VMOVUPS.Z (DX)(AX*1), K1, Z19
-	VMOVUPS.Z (SI)(AX*1), K1, Z23
-	JMP       enter
-	PCALIGN $0x40
-
-lanes1:
-	VMOVUPS (DX)(AX*1), Z19
-	VMOVUPS (SI)(AX*1), Z23
-
-enter:
-	VANDPS       Z4, Z19, Z24
-	VPADDD       const54800000AVX512<>+0(SB), Z24, Z25
-	VPCMPD       $0x06, const95d25706AVX512<>+0(SB), Z25, K2
-	KMOVW        K2, DI
-	TESTL        DI, DI
-	JNZ          careful1
-	VMULPS       Z24, Z24, Z25
-	VMOVAPS      Z25, Z27
-	VFNMADD231PS Z24, Z24, Z27
-	VMOVAPS      Z0, Z20
-	VFMADD231PS  Z1, Z25, Z20
-	VSUBPS       Z20, Z0, Z26
-	VFMADD231PS  Z1, Z25, Z26
-	VFMADD231PS  Z14, Z25, Z26
-	VFNMADD231PS Z1, Z27, Z26
-	VMOVAPS      Z16, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VFMADD213PS  Z17, Z26, Z25
-	VFMADD213PS  Z18, Z26, Z25
-	VFMADD213PS  const3e75fdeeAVX512<>+0(SB), Z26, Z25
-	VFMADD213PS  const3f317218AVX512<>+0(SB), Z26, Z25
-	VFMADD213PS  const3f800000AVX512<>+0(SB), Z26, Z25
-	VPSLLD       $0x17, Z20, Z20
-	VPADDD       Z20, Z25, Z25
-	VMULPS       const2f800000AVX512<>+0(SB), Z25, Z25
-	VMOVAPS      Z2, Z26
-	VFMADD231PS  Z5, Z24, Z26
-	VPSUBD       Z2, Z26, Z26
-	VPSRLD       $0x16, Z26, Z26
-	VPERMPS      Z6, Z26, Z20
-	VSUBPS       Z20, Z24, Z24
-	VPERMPS      Z7, Z26, Z20
-	VPERMPS      Z8, Z26, Z27
-	VFMADD231PS  Z20, Z24, Z27
-	VPERMPS      Z9, Z26, Z20
-	VFMADD231PS  Z27, Z24, Z20
-	VPERMPS      Z10, Z26, Z27
-	VFMADD231PS  Z20, Z24, Z27
-	VPERMPS      Z11, Z26, Z20
-	VFMADD231PS  Z27, Z24, Z20
-	VPERMPS      Z12, Z26, Z27
-	VFMADD231PS  Z20, Z24, Z27
-	VPERMPS      Z13, Z26, Z26
-	VFMADD231PS  Z27, Z24, Z26
-	VXORPS       Z20, Z20, Z20
-	VMAXPS       Z19, Z20, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD231PS Z25, Z26, Z20
-
-done1:
-	VFMADD213PS Z3, Z23, Z20
-	TESTQ       CX, CX
-	JL          leave
-	VMOVUPS     Z20, (BX)(AX*1)
-	ADDQ        $0x00000040, AX
-	SUBQ        $0x00000010, CX
-	JGE         lanes1
-	JMP         last
-
-leave:
-	VMOVUPS Z20, K1, (BX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VXORPS       Z25, Z25, Z25
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
-	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z21
-	VPTERNLOGD   $0xf8, Z3, Z19, Z21
-	VADDPS       Z21, Z19, Z21
-	VMOVUPS      constc1666666AVX512<>+0(SB), Z25
-	VMAXPS       Z21, Z25, Z25
-	VMOVUPS      const40c00000AVX512<>+0(SB), Z26
-	VMINPS       Z25, Z26, Z25
-	VANDPS       Z4, Z25, Z25
-	VMOVAPS      Z2, Z26
-	VFMADD231PS  Z5, Z25, Z26
-	VPSUBD       Z2, Z26, Z26
-	VPSRLD       $0x16, Z26, Z26
-	VPERMPS      Z6, Z26, Z27
-	VSUBPS       Z27, Z25, Z27
-	VPERMPS      Z7, Z26, Z28
-	VPERMPS      Z8, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z9, Z26, Z28
-	VFMADD231PS  Z29, Z27, Z28
-	VPERMPS      Z10, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z11, Z26, Z28
-	VFMADD231PS  Z29, Z27, Z28
-	VPERMPS      Z12, Z26, Z29
-	VFMADD231PS  Z28, Z27, Z29
-	VPERMPS      Z13, Z26, Z26
-	VFMADD231PS  Z29, Z27, Z26
-	VMOVUPS      const30800000AVX512<>+0(SB), Z27
-	VMAXPS       Z25, Z27, Z25
-	VMOVAPS      Z3, Z27
-	VFMADD231PS  Z25, Z25, Z27
-	VFNMADD213PS Z27, Z25, Z25
-	VMOVAPS      Z0, Z28
-	VFMADD231PS  Z1, Z27, Z28
-	VSUBPS       Z28, Z0, Z29
-	VFMADD231PS  Z1, Z27, Z29
-	VFMADD231PS  Z14, Z27, Z29
-	VFNMADD231PS Z1, Z25, Z29
-	VMOVAPS      Z16, Z25
-	VFMADD231PS  Z15, Z29, Z25
-	VFMADD213PS  Z17, Z29, Z25
-	VFMADD213PS  Z18, Z29, Z25
-	VFMADD213PS  const3e75fdeeAVX512<>+0(SB), Z29, Z25
-	VFMADD213PS  const3f317218AVX512<>+0(SB), Z29, Z25
-	VFMADD213PS  const3f800000AVX512<>+0(SB), Z29, Z25
-	VPSLLD       $0x17, Z28, Z28
-	VPADDD       Z28, Z25, Z25
-	VXORPS       Z27, Z27, Z27
-	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z19, K2
-	VBLENDMPS    const4a800000AVX512<>+0(SB), Z27, K2, Z22
-	VMULPS       constc0800000AVX512<>+0(SB), Z22, Z27
-	VPADDD       const2f800000AVX512<>+0(SB), Z22, Z28
-	VFMADD213PS  Z27, Z28, Z25
-	VSUBPS       Z27, Z25, Z25
-	VADDPS       Z22, Z22, Z22
-	VXORPS       Z27, Z27, Z27
-	VMAXPS       Z21, Z27, Z21
-	VSUBPS       Z22, Z21, Z21
-	VFNMADD231PS Z25, Z26, Z21
-	VPSUBD       Z22, Z21, Z21
-	VPSUBD       const00800000AVX512<>+0(SB), Z26, Z26
-	VMOVAPS      Z26, Z25
-	VPTERNLOGD   $0xf8, Z3, Z19, Z25
-	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z19, K2
-	VMOVAPS.Z    Z25, K2, Z25
-	VPSUBD       Z26, Z19, Z26
-	VPMOVD2M     Z19, K2
-	VBLENDMPS    Z25, Z26, K2, Z25
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
-	VBLENDMPS    Z25, Z21, K2, Z20
-	JMP          done1
-
-// func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
-	PCALIGN $0x40
-	MOVQ    dst_len+8(FP), CX
-	MOVQ    gate_base+24(FP), DX
-	MOVQ    dst_base+0(FP), BX
-	MOVQ    up_base+48(FP), SI
-	VMOVUPS constc0135760AVX512<>+0(SB), Z0
-	VMOVUPS const3f800000AVX512<>+0(SB), Z1
-	VMOVUPS const4b400000AVX512<>+0(SB), Z2
-	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z3
-	VMOVUPS const80000000AVX512<>+0(SB), Z4
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS const30800000AVX512<>+0(SB), Z2
+	VMOVUPS constbf38aa3bAVX512<>+0(SB), Z3
+	VMOVUPS const3f9a8279AVX512<>+0(SB), Z4
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z5
-	VMOVUPS const310a8d56AVX512<>+0(SB), Z6
-	VMOVUPS constb486f39dAVX512<>+0(SB), Z7
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z8
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z9
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z10
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z11
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z12
-	VMOVUPS const3f317218AVX512<>+0(SB), Z13
-	VMOVUPS const54800000AVX512<>+0(SB), Z14
-	VMOVUPS const95a19c35AVX512<>+0(SB), Z15
-	VMOVUPS constff800000AVX512<>+0(SB), Z16
-	VMOVUPS const40c00000AVX512<>+0(SB), Z17
-	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z18
-	VMOVUPS constc12e6666AVX512<>+0(SB), Z19
+	VMOVUPS constb2257060AVX512<>+0(SB), Z6
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z7
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z8
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z9
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z10
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z11
+	VMOVUPS const3f317218AVX512<>+0(SB), Z12
+	VMOVUPS const3f800000AVX512<>+0(SB), Z13
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z14
+	VMOVUPS geluCAVX512<>+0(SB), Z15
+	VMOVUPS geluT6AVX512<>+0(SB), Z16
+	VMOVUPS geluT5AVX512<>+0(SB), Z17
+	VMOVUPS geluT4AVX512<>+0(SB), Z18
+	VMOVUPS geluT3AVX512<>+0(SB), Z19
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -73961,46 +73846,58 @@ lanes1:
 	VMOVUPS (SI)(AX*1), Z23
 
 enter:
-	VANDPS       Z5, Z20, Z24
-	VPADDD       Z14, Z24, Z25
-	VPCMPD       $0x06, Z15, Z25, K2
-	KMOVW        K2, DI
-	TESTL        DI, DI
-	JNZ          careful1
-	VMULPS       Z20, Z20, Z21
-	VMOVAPS      Z21, Z24
-	VFNMADD231PS Z20, Z20, Z24
-	VMOVAPS      Z0, Z25
-	VFMADD231PS  Z3, Z21, Z25
-	VSUBPS       Z25, Z0, Z26
-	VFMADD231PS  Z3, Z21, Z26
-	VFMADD231PS  Z6, Z21, Z26
+	VANDPS  Z5, Z20, Z24
+	VMOVAPS Z24, Z25
+	VPADDD  const7f000000AVX512<>+0(SB), Z24, Z26
+	VPCMPD  $0x06, constc0525706AVX512<>+0(SB), Z26, K2
+	KMOVW   K2, DI
+	TESTL   DI, DI
+	JNZ     carefulshort1
+
+enter1:
+	VMAXPS       Z25, Z2, Z24
+	VMULPS       Z24, Z24, Z27
+	VFNMADD213PS Z27, Z24, Z24
+	VMOVAPS      Z1, Z21
+	VFMADD231PS  Z3, Z27, Z21
+	VSUBPS       Z21, Z1, Z26
+	VFMADD231PS  Z3, Z27, Z26
+	VFMADD231PS  Z6, Z27, Z26
 	VFNMADD231PS Z3, Z24, Z26
-	VADDPS       Z7, Z26, Z26
-	VMOVAPS      Z2, Z21
-	VFMADD231PS  Z25, Z20, Z21
-	VSUBPS       Z21, Z2, Z24
-	VFMADD231PS  Z25, Z20, Z24
-	VFMADD231PS  Z26, Z20, Z24
-	VMOVAPS      Z9, Z25
-	VFMADD231PS  Z8, Z24, Z25
-	VFMADD213PS  Z10, Z24, Z25
-	VFMADD213PS  Z11, Z24, Z25
-	VFMADD213PS  Z12, Z24, Z25
-	VFMADD213PS  Z13, Z24, Z25
-	VFMADD213PS  Z1, Z24, Z25
-	VPSLLD       $0x16, Z21, Z24
-	VANDPS       Z16, Z24, Z24
+	VMOVAPS      Z8, Z24
+	VFMADD231PS  Z7, Z26, Z24
+	VFMADD213PS  Z9, Z26, Z24
+	VFMADD213PS  Z10, Z26, Z24
+	VFMADD213PS  Z11, Z26, Z24
+	VFMADD213PS  Z12, Z26, Z24
+	VFMADD213PS  Z13, Z26, Z24
 	VPSLLD       $0x17, Z21, Z21
-	VPADDD       Z21, Z25, Z25
-	VPSUBD       Z24, Z25, Z25
-	VPSUBD       Z24, Z1, Z24
-	VADDPS       Z24, Z25, Z25
-	VDIVPS       Z25, Z20, Z20
-	VMULPS       Z24, Z20, Z21
+	VPADDD       Z21, Z24, Z24
+	VMOVAPS      Z4, Z26
+	VFMADD231PS  Z14, Z25, Z26
+	VPSUBD       Z4, Z26, Z26
+	VPSRLD       $0x16, Z26, Z26
+	VPERMPS      Z15, Z26, Z21
+	VSUBPS       Z21, Z25, Z25
+	VPERMPS      Z16, Z26, Z21
+	VPERMPS      Z17, Z26, Z27
+	VFMADD231PS  Z21, Z25, Z27
+	VPERMPS      Z18, Z26, Z21
+	VFMADD231PS  Z27, Z25, Z21
+	VPERMPS      Z19, Z26, Z27
+	VFMADD231PS  Z21, Z25, Z27
+	VPERMPS      geluT2AVX512<>+0(SB), Z26, Z21
+	VFMADD231PS  Z27, Z25, Z21
+	VPERMPS      geluT1AVX512<>+0(SB), Z26, Z27
+	VFMADD231PS  Z21, Z25, Z27
+	VPERMPS      geluT0AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VMAXPS       Z20, Z0, Z20
+	VMOVAPS      Z20, Z21
+	VFNMADD231PS Z24, Z26, Z21
 
 done1:
-	VFMADD213PS Z4, Z23, Z21
+	VFMADD213PS Z0, Z23, Z21
 	TESTQ       CX, CX
 	JL          leave
 	VMOVUPS     Z21, (BX)(AX*1)
@@ -74016,40 +73913,257 @@ end:
 	VZEROUPPER
 	RET
 
+carefulshort1:
+	VPADDD    Z5, Z24, Z26
+	VMOVUPS   constc1666665AVX512<>+0(SB), Z27
+	VPCMPD    $0x06, Z26, Z27, K2
+	KMOVW     K2, R8
+	TESTL     DI, R8
+	JNZ       careful1
+	VXORPS    Z21, Z21, Z21
+	VCMPPS    $0x11, const41600000AVX512<>+0(SB), Z24, K2
+	VBLENDMPS Z24, Z21, K2, Z25
+	JMP       enter1
+
 careful1:
+	VANDPS       Z5, Z20, Z24
+	VXORPS       Z25, Z25, Z25
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
+	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z24
+	VPTERNLOGD   $0xf8, Z0, Z20, Z24
+	VADDPS       Z24, Z20, Z24
+	VMOVUPS      constc1666666AVX512<>+0(SB), Z25
+	VMAXPS       Z24, Z25, Z25
+	VMOVUPS      const40c00000AVX512<>+0(SB), Z26
+	VMINPS       Z25, Z26, Z25
+	VANDPS       Z5, Z25, Z25
+	VMOVAPS      Z4, Z26
+	VFMADD231PS  Z14, Z25, Z26
+	VPSUBD       Z4, Z26, Z26
+	VPSRLD       $0x16, Z26, Z26
+	VPERMPS      Z15, Z26, Z27
+	VSUBPS       Z27, Z25, Z27
+	VPERMPS      Z16, Z26, Z28
+	VPERMPS      Z17, Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      Z18, Z26, Z28
+	VFMADD231PS  Z29, Z27, Z28
+	VPERMPS      Z19, Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      geluT2AVX512<>+0(SB), Z26, Z28
+	VFMADD231PS  Z29, Z27, Z28
+	VPERMPS      geluT1AVX512<>+0(SB), Z26, Z29
+	VFMADD231PS  Z28, Z27, Z29
+	VPERMPS      geluT0AVX512<>+0(SB), Z26, Z26
+	VFMADD231PS  Z29, Z27, Z26
+	VMAXPS       Z25, Z2, Z25
+	VMOVAPS      Z0, Z27
+	VFMADD231PS  Z25, Z25, Z27
+	VFNMADD213PS Z27, Z25, Z25
+	VMOVUPS      const4b400020AVX512<>+0(SB), Z28
+	VFMADD231PS  Z3, Z27, Z28
+	VMOVUPS      const4b400020AVX512<>+0(SB), Z29
+	VSUBPS       Z28, Z29, Z29
+	VFMADD231PS  Z3, Z27, Z29
+	VFMADD231PS  Z6, Z27, Z29
+	VFNMADD231PS Z3, Z25, Z29
+	VMOVAPS      Z8, Z25
+	VFMADD231PS  Z7, Z29, Z25
+	VFMADD213PS  Z9, Z29, Z25
+	VFMADD213PS  Z10, Z29, Z25
+	VFMADD213PS  Z11, Z29, Z25
+	VFMADD213PS  Z12, Z29, Z25
+	VFMADD213PS  Z13, Z29, Z25
+	VPSLLD       $0x17, Z28, Z28
+	VPADDD       Z28, Z25, Z25
+	VXORPS       Z27, Z27, Z27
+	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z20, K2
+	VBLENDMPS    const4a800000AVX512<>+0(SB), Z27, K2, Z22
+	VMULPS       constc0800000AVX512<>+0(SB), Z22, Z27
+	VPADDD       const2f800000AVX512<>+0(SB), Z22, Z28
+	VFMADD213PS  Z27, Z28, Z25
+	VSUBPS       Z27, Z25, Z25
+	VADDPS       Z22, Z22, Z22
+	VXORPS       Z27, Z27, Z27
+	VMAXPS       Z24, Z27, Z24
+	VSUBPS       Z22, Z24, Z24
+	VFNMADD231PS Z25, Z26, Z24
+	VPSUBD       Z22, Z24, Z24
+	VPSUBD       const00800000AVX512<>+0(SB), Z26, Z26
+	VMOVAPS      Z26, Z25
+	VPTERNLOGD   $0xf8, Z0, Z20, Z25
+	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z20, K2
+	VMOVAPS.Z    Z25, K2, Z25
+	VPSUBD       Z26, Z20, Z26
+	VPMOVD2M     Z20, K2
+	VBLENDMPS    Z25, Z26, K2, Z25
+	VANDPS       Z5, Z20, Z20
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z20, K2
+	VBLENDMPS    Z25, Z24, K2, Z21
+	JMP          done1
+
+// func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_len+8(FP), CX
+	MOVQ    gate_base+24(FP), DX
+	MOVQ    dst_base+0(FP), BX
+	MOVQ    up_base+48(FP), SI
+	VMOVUPS constc0135760AVX512<>+0(SB), Z0
+	VMOVUPS const4b400000AVX512<>+0(SB), Z1
+	VMOVUPS const30800000AVX512<>+0(SB), Z2
+	VMOVUPS constbdd2d3e8AVX512<>+0(SB), Z3
+	VMOVUPS const3f800000AVX512<>+0(SB), Z4
+	VMOVUPS const80000000AVX512<>+0(SB), Z5
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z6
+	VMOVUPS const310a8d56AVX512<>+0(SB), Z7
+	VMOVUPS constb486f39dAVX512<>+0(SB), Z8
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z9
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z10
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z11
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z12
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z13
+	VMOVUPS const3f317218AVX512<>+0(SB), Z14
+	VMOVUPS const7f000000AVX512<>+0(SB), Z15
+	VMOVUPS constc01f0000AVX512<>+0(SB), Z16
+	VMOVUPS const7f800000AVX512<>+0(SB), Z17
+	VMOVUPS const40c00000AVX512<>+0(SB), Z18
+	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z19
+	XORQ    AX, AX
+	SUBQ    $0x00000010, CX
+	JGE     lanes1
+
+last:
+	ADDQ $0x00000010, CX
+	JZ   end
+
+	// Less than a vector is left.
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      CX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z20
+	VPMOVD2M  Z20, K1
+	NEGQ      CX
+	VMOVUPS.Z (DX)(AX*1), K1, Z20
+	VMOVUPS.Z (SI)(AX*1), K1, Z23
+	JMP       enter
+	PCALIGN $0x40
+
+lanes1:
+	VMOVUPS (DX)(AX*1), Z20
+	VMOVUPS (SI)(AX*1), Z23
+
+enter:
+	VANDPS  Z6, Z20, Z24
+	VMOVAPS Z20, Z25
+	VMOVAPS Z20, Z26
+	VMOVAPS Z24, Z27
+	VPADDD  Z15, Z24, Z28
+	VPCMPD  $0x06, Z16, Z28, K2
+	KMOVW   K2, DI
+	TESTL   DI, DI
+	JNZ     carefulshort1
+
+enter1:
+	VMAXPS       Z27, Z2, Z27
+	VMULPS       Z27, Z27, Z20
+	VFNMADD213PS Z20, Z27, Z27
+	VMOVAPS      Z0, Z21
+	VFMADD231PS  Z3, Z20, Z21
+	VSUBPS       Z21, Z0, Z24
+	VFMADD231PS  Z3, Z20, Z24
+	VFMADD231PS  Z7, Z20, Z24
+	VFNMADD231PS Z3, Z27, Z24
+	VADDPS       Z8, Z24, Z24
+	VMOVAPS      Z1, Z20
+	VFMADD231PS  Z21, Z26, Z20
+	VSUBPS       Z20, Z1, Z27
+	VFMADD231PS  Z21, Z26, Z27
+	VFMADD231PS  Z24, Z26, Z27
+	VMOVAPS      Z10, Z21
+	VFMADD231PS  Z9, Z27, Z21
+	VFMADD213PS  Z11, Z27, Z21
+	VFMADD213PS  Z12, Z27, Z21
+	VFMADD213PS  Z13, Z27, Z21
+	VFMADD213PS  Z14, Z27, Z21
+	VFMADD213PS  Z4, Z27, Z21
+	VPSLLD       $0x17, Z20, Z20
+	VPADDD       Z20, Z21, Z21
+	VMINPS       Z17, Z21, Z21
+	VADDPS       Z4, Z21, Z21
+	VDIVPS       Z21, Z25, Z21
+
+done1:
+	VFMADD213PS Z5, Z23, Z21
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Z21, (BX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMOVUPS Z21, K1, (BX)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+carefulshort1:
+	VPADDD  Z6, Z24, Z25
+	VMOVUPS constc12e6665AVX512<>+0(SB), Z26
+	VPCMPD  $0x06, Z25, Z26, K2
+	KMOVW   K2, R8
+	TESTL   DI, R8
+	JNZ     careful1
+	VMOVUPS constc1214000AVX512<>+0(SB), Z21
+	VMAXPS  Z20, Z21, Z21
+	VMINPS  Z21, Z18, Z20
+	VMOVUPS const41214000AVX512<>+0(SB), Z25
+	VMINPS  Z24, Z25, Z24
+	VMOVAPS Z21, Z25
+	VMOVAPS Z20, Z26
+	VMOVAPS Z24, Z27
+	JMP     enter1
+
+careful1:
+	VANDPS       Z6, Z20, Z24
 	VXORPS       Z25, Z25, Z25
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
 	VBLENDMPS    const01000000AVX512<>+0(SB), Z25, K2, Z24
 	VMOVAPS      Z24, Z25
-	VPTERNLOGD   $0xf8, Z4, Z20, Z25
+	VPTERNLOGD   $0xf8, Z5, Z20, Z25
 	VADDPS       Z25, Z20, Z25
-	VMAXPS       Z25, Z19, Z25
-	VMINPS       Z25, Z17, Z25
-	VANDPS       Z5, Z25, Z26
-	VMOVUPS      const30800000AVX512<>+0(SB), Z27
-	VMAXPS       Z26, Z27, Z26
-	VMOVAPS      Z4, Z27
+	VMOVUPS      constc12e6666AVX512<>+0(SB), Z26
+	VMAXPS       Z25, Z26, Z25
+	VMINPS       Z25, Z18, Z25
+	VANDPS       Z6, Z25, Z26
+	VMAXPS       Z26, Z2, Z26
+	VMOVAPS      Z5, Z27
 	VFMADD231PS  Z26, Z26, Z27
 	VFNMADD213PS Z27, Z26, Z26
 	VMOVAPS      Z0, Z28
 	VFMADD231PS  Z3, Z27, Z28
 	VSUBPS       Z28, Z0, Z29
 	VFMADD231PS  Z3, Z27, Z29
-	VFMADD231PS  Z6, Z27, Z29
+	VFMADD231PS  Z7, Z27, Z29
 	VFNMADD231PS Z3, Z26, Z29
-	VADDPS       Z7, Z29, Z29
-	VMOVAPS      Z18, Z26
+	VADDPS       Z8, Z29, Z29
+	VMOVAPS      Z19, Z26
 	VFMADD231PS  Z28, Z25, Z26
-	VSUBPS       Z26, Z18, Z27
+	VSUBPS       Z26, Z19, Z27
 	VFMADD231PS  Z28, Z25, Z27
 	VFMADD231PS  Z29, Z25, Z27
-	VMOVAPS      Z9, Z28
-	VFMADD231PS  Z8, Z27, Z28
-	VFMADD213PS  Z10, Z27, Z28
+	VMOVAPS      Z10, Z28
+	VFMADD231PS  Z9, Z27, Z28
 	VFMADD213PS  Z11, Z27, Z28
 	VFMADD213PS  Z12, Z27, Z28
 	VFMADD213PS  Z13, Z27, Z28
-	VFMADD213PS  Z1, Z27, Z28
+	VFMADD213PS  Z14, Z27, Z28
+	VFMADD213PS  Z4, Z27, Z28
 	VPSLLD       $0x17, Z26, Z26
 	VPADDD       Z26, Z28, Z28
 	VADDPS       const2e800000AVX512<>+0(SB), Z28, Z28
@@ -74058,12 +74172,12 @@ careful1:
 	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z20, K2
 	VBLENDMPS    const00800000AVX512<>+0(SB), Z26, K2, Z22
 	VMOVAPS      Z22, Z26
-	VPTERNLOGD   $0xf8, Z4, Z20, Z26
+	VPTERNLOGD   $0xf8, Z5, Z20, Z26
 	VFMADD231PS  const2e800000AVX512<>+0(SB), Z25, Z26
 	VPSRLD       $0x01, Z24, Z24
 	VORPS        Z24, Z22, Z22
 	VPSUBD       Z22, Z26, Z26
-	VCMPPS       $0x11, Z17, Z20, K2
+	VCMPPS       $0x11, Z18, Z20, K2
 	VBLENDMPS    Z26, Z20, K2, Z21
 	JMP          done1
 
@@ -74085,8 +74199,8 @@ TEXT ·siLUBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const3d6357beAVX512<>+0(SB), Z6
 	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z7
 	VMOVUPS const3f317218AVX512<>+0(SB), Z8
-	VMOVUPS const80000000AVX512<>+0(SB), Z9
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z10
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z9
+	VMOVUPS const80000000AVX512<>+0(SB), Z10
 	VMOVUPS constb2a57060AVX512<>+0(SB), Z11
 	VMOVUPS const7f000000AVX512<>+0(SB), Z12
 	VMOVUPS constc1ae0000AVX512<>+0(SB), Z13
@@ -74094,6 +74208,7 @@ TEXT ·siLUBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const01000000AVX512<>+0(SB), Z15
 	VMOVUPS const41f00000AVX512<>+0(SB), Z16
 	VMOVUPS const4b3fffdeAVX512<>+0(SB), Z17
+	VMOVUPS constc2dc0000AVX512<>+0(SB), Z18
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -74107,157 +74222,159 @@ last:
 	MOVQ      $0x00000040, R9
 	SUBQ      CX, R9
 	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z18
-	VPMOVD2M  Z18, K1
+	VMOVUPS   (R8), Z19
+	VPMOVD2M  Z19, K1
 	NEGQ      CX
-	VMOVUPS.Z (DX)(AX*1), K1, Z18
-	VMOVUPS.Z (DI)(AX*1), K1, Z22
+	VMOVUPS.Z (DX)(AX*1), K1, Z19
+	VMOVUPS.Z (DI)(AX*1), K1, Z21
 	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (DX)(AX*1), Z18
-	VMOVUPS (DI)(AX*1), Z22
+	VMOVUPS (DX)(AX*1), Z19
+	VMOVUPS (DI)(AX*1), Z21
 
 enter:
-	VANDPS       Z10, Z18, Z23
-	VPADDD       Z12, Z23, Z24
-	VPCMPD       $0x06, Z13, Z24, K2
+	VANDPS       Z9, Z19, Z22
+	VPADDD       Z12, Z22, Z22
+	VPCMPD       $0x06, Z13, Z22, K2
 	KMOVW        K2, R8
 	TESTL        R8, R8
 	JNZ          careful1
-	VMOVAPS      Z1, Z23
-	VFMADD231PS  Z2, Z18, Z23
-	VSUBPS       Z23, Z1, Z24
-	VFMADD231PS  Z2, Z18, Z24
-	VFMADD231PS  Z11, Z18, Z24
-	VPSLLD       $0x16, Z23, Z25
-	VANDPS       Z14, Z25, Z25
-	VPSLLD       $0x17, Z23, Z23
-	VPSUBD       Z23, Z25, Z23
+	VMOVAPS      Z1, Z22
+	VFMADD231PS  Z2, Z19, Z22
+	VSUBPS       Z22, Z1, Z23
+	VFMADD231PS  Z2, Z19, Z23
+	VFMADD231PS  Z11, Z19, Z23
+	VPSLLD       $0x16, Z22, Z24
+	VANDPS       Z14, Z24, Z24
+	VPSLLD       $0x17, Z22, Z22
+	VPSUBD       Z22, Z24, Z22
+	VMOVAPS      Z4, Z25
+	VFMADD231PS  Z3, Z23, Z25
+	VFMADD213PS  Z5, Z23, Z25
+	VFMADD213PS  Z6, Z23, Z25
+	VFMADD213PS  Z7, Z23, Z25
+	VFMADD213PS  Z8, Z23, Z25
+	VFMADD213PS  Z0, Z23, Z25
+	VPSUBD       Z22, Z25, Z25
 	VMOVAPS      Z4, Z26
-	VFMADD231PS  Z3, Z24, Z26
-	VFMADD213PS  Z5, Z24, Z26
-	VFMADD213PS  Z6, Z24, Z26
-	VFMADD213PS  Z7, Z24, Z26
-	VFMADD213PS  Z8, Z24, Z26
-	VFMADD213PS  Z0, Z24, Z26
-	VPSUBD       Z23, Z26, Z26
-	VMOVAPS      Z4, Z27
-	VFNMADD231PS Z3, Z24, Z27
-	VFNMADD213PS Z5, Z24, Z27
-	VFNMADD213PS Z6, Z24, Z27
-	VFNMADD213PS Z7, Z24, Z27
-	VFNMADD213PS Z8, Z24, Z27
-	VFNMADD213PS Z0, Z24, Z27
-	VPSUBD       Z25, Z27, Z27
-	VPSUBD       Z25, Z0, Z25
-	VPSUBD       Z23, Z0, Z23
-	VADDPS       Z23, Z27, Z27
-	VDIVPS       Z27, Z18, Z27
-	VMULPS       Z23, Z27, Z27
-	VADDPS       Z0, Z27, Z27
-	VADDPS       Z25, Z26, Z26
-	VDIVPS       Z26, Z18, Z26
-	VMULPS       Z25, Z26, Z26
-	VDIVPS       Z18, Z26, Z18
-	VMULPS       Z27, Z18, Z18
-	VMOVAPS      Z26, Z24
-	VMOVAPS      Z18, Z18
+	VFNMADD231PS Z3, Z23, Z26
+	VFNMADD213PS Z5, Z23, Z26
+	VFNMADD213PS Z6, Z23, Z26
+	VFNMADD213PS Z7, Z23, Z26
+	VFNMADD213PS Z8, Z23, Z26
+	VFNMADD213PS Z0, Z23, Z26
+	VPSUBD       Z24, Z26, Z26
+	VPSUBD       Z24, Z0, Z24
+	VPSUBD       Z22, Z0, Z22
+	VADDPS       Z22, Z26, Z26
+	VDIVPS       Z26, Z19, Z26
+	VMULPS       Z22, Z26, Z26
+	VADDPS       Z0, Z26, Z26
+	VADDPS       Z24, Z25, Z25
+	VDIVPS       Z25, Z19, Z25
+	VMULPS       Z24, Z25, Z25
+	VDIVPS       Z19, Z25, Z19
+	VMULPS       Z26, Z19, Z19
+	VMOVAPS      Z25, Z22
+	VMOVAPS      Z19, Z19
 
 done1:
-	VFMADD213PS Z9, Z18, Z22
+	VFMADD213PS Z10, Z19, Z21
 	TESTQ       CX, CX
 	JL          leave
-	VMOVUPS     Z24, (BX)(AX*1)
-	VMOVUPS     Z22, (SI)(AX*1)
+	VMOVUPS     Z22, (BX)(AX*1)
+	VMOVUPS     Z21, (SI)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
 	JMP         last
 
 leave:
-	VMOVUPS Z24, K1, (BX)(AX*1)
-	VMOVUPS Z22, K1, (SI)(AX*1)
+	VMOVUPS Z22, K1, (BX)(AX*1)
+	VMOVUPS Z21, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VXORPS       Z24, Z24, Z24
-	VCMPPS       $0x11, Z15, Z23, K2
-	VBLENDMPS    Z15, Z24, K2, Z19
-	VMOVAPS      Z19, Z24
-	VPTERNLOGD   $0xf8, Z9, Z18, Z24
-	VADDPS       Z24, Z18, Z24
-	VMOVUPS      constc2dc0000AVX512<>+0(SB), Z25
-	VMAXPS       Z24, Z25, Z24
-	VMINPS       Z24, Z16, Z24
-	VMOVAPS      Z17, Z25
-	VFMADD231PS  Z2, Z24, Z25
-	VSUBPS       Z25, Z17, Z26
-	VFMADD231PS  Z2, Z24, Z26
-	VFMADD231PS  Z11, Z24, Z26
-	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z23, K2
-	VBLENDMPS    const30800000AVX512<>+0(SB), Z24, K2, Z20
+	VANDPS       Z9, Z19, Z22
+	VXORPS       Z23, Z23, Z23
+	VCMPPS       $0x11, Z15, Z22, K2
+	VBLENDMPS    Z15, Z23, K2, Z22
+	VMOVAPS      Z22, Z23
+	VPTERNLOGD   $0xf8, Z10, Z19, Z23
+	VADDPS       Z23, Z19, Z23
+	VMAXPS       Z23, Z18, Z23
+	VMINPS       Z23, Z16, Z23
+	VMOVAPS      Z17, Z24
+	VFMADD231PS  Z2, Z23, Z24
+	VSUBPS       Z24, Z17, Z25
+	VFMADD231PS  Z2, Z23, Z25
+	VFMADD231PS  Z11, Z23, Z25
+	VANDPS       Z9, Z19, Z26
+	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z26, K2
+	VBLENDMPS    const30800000AVX512<>+0(SB), Z23, K2, Z26
 	VMOVAPS      Z4, Z27
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD213PS Z5, Z26, Z27
-	VFNMADD213PS Z6, Z26, Z27
-	VFNMADD213PS Z7, Z26, Z27
-	VFNMADD213PS Z8, Z26, Z27
-	VFNMADD213PS Z0, Z26, Z27
-	VPSLLD       $0x17, Z25, Z28
+	VFNMADD231PS Z3, Z25, Z27
+	VFNMADD213PS Z5, Z25, Z27
+	VFNMADD213PS Z6, Z25, Z27
+	VFNMADD213PS Z7, Z25, Z27
+	VFNMADD213PS Z8, Z25, Z27
+	VFNMADD213PS Z0, Z25, Z27
+	VPSLLD       $0x17, Z24, Z28
 	VPSUBD       Z28, Z27, Z27
 	VADDPS       const50800000AVX512<>+0(SB), Z27, Z27
-	VDIVPS       Z27, Z20, Z20
-	VMULPS       const50800000AVX512<>+0(SB), Z20, Z20
-	VADDPS       Z0, Z20, Z20
+	VDIVPS       Z27, Z26, Z26
+	VMULPS       const50800000AVX512<>+0(SB), Z26, Z26
+	VADDPS       Z0, Z26, Z26
 	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z3, Z26, Z27
-	VFMADD213PS  Z5, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z0, Z26, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VPADDD       Z25, Z27, Z27
+	VFMADD231PS  Z3, Z25, Z27
+	VFMADD213PS  Z5, Z25, Z27
+	VFMADD213PS  Z6, Z25, Z27
+	VFMADD213PS  Z7, Z25, Z27
+	VFMADD213PS  Z8, Z25, Z27
+	VFMADD213PS  Z0, Z25, Z27
+	VPSLLD       $0x17, Z24, Z24
+	VPADDD       Z24, Z27, Z27
 	VADDPS       const2e800000AVX512<>+0(SB), Z27, Z27
-	VDIVPS       Z27, Z24, Z24
-	VXORPS       Z25, Z25, Z25
-	VCMPPS       $0x11, constc2b7b6abAVX512<>+0(SB), Z18, K2
-	VBLENDMPS    const00800000AVX512<>+0(SB), Z25, K2, Z21
-	VMOVAPS      Z21, Z25
-	VPTERNLOGD   $0xf8, Z9, Z18, Z25
-	VFMADD231PS  const2e800000AVX512<>+0(SB), Z24, Z25
-	VPSRLD       $0x01, Z19, Z19
-	VORPS        Z19, Z21, Z21
-	VPSUBD       Z21, Z25, Z25
-	VCMPPS       $0x11, Z16, Z18, K2
-	VBLENDMPS    Z25, Z18, K2, Z25
-	VANDPS       Z10, Z25, Z24
-	VCVTDQ2PS    Z24, Z26
+	VDIVPS       Z27, Z23, Z23
+	VXORPS       Z24, Z24, Z24
+	VCMPPS       $0x11, constc2b7b6abAVX512<>+0(SB), Z19, K2
+	VBLENDMPS    const00800000AVX512<>+0(SB), Z24, K2, Z20
+	VMOVAPS      Z20, Z24
+	VPTERNLOGD   $0xf8, Z10, Z19, Z24
+	VFMADD231PS  const2e800000AVX512<>+0(SB), Z23, Z24
+	VPSRLD       $0x01, Z22, Z22
+	VORPS        Z22, Z20, Z20
+	VPSUBD       Z20, Z24, Z24
+	VCMPPS       $0x11, Z16, Z19, K2
+	VBLENDMPS    Z24, Z19, K2, Z24
+	VANDPS       Z9, Z24, Z22
+	VANDPS       Z9, Z19, Z23
+	VCVTDQ2PS    Z22, Z25
 	VCMPPS       $0x11, Z15, Z23, K2
-	VBLENDMPS    Z26, Z24, K2, Z26
-	VCVTDQ2PS    Z23, Z24
-	VCMPPS       $0x11, Z15, Z23, K2
-	VBLENDMPS    Z24, Z23, K2, Z24
-	VDIVPS       Z24, Z26, Z26
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z18, K2
-	VBLENDMPS    const3f000000AVX512<>+0(SB), Z26, K2, Z26
-	VFMADD213PS  Z9, Z20, Z26
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z18, K2
-	VMOVAPS.Z    Z0, K2, Z18
-	VMOVUPS      const42c80000AVX512<>+0(SB), Z24
-	VCMPPS       $0x11, Z23, Z24, K2
-	VBLENDMPS    Z18, Z26, K2, Z23
-	VMOVAPS      Z25, Z24
-	VMOVAPS      Z23, Z18
+	VBLENDMPS    Z25, Z22, K2, Z23
+	VANDPS       Z9, Z19, Z22
+	VANDPS       Z9, Z19, Z25
+	VCVTDQ2PS    Z22, Z27
+	VCMPPS       $0x11, Z15, Z25, K2
+	VBLENDMPS    Z27, Z22, K2, Z25
+	VDIVPS       Z25, Z23, Z23
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z19, K2
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z23, K2, Z23
+	VFMADD213PS  Z10, Z26, Z23
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z19, K2
+	VMOVAPS.Z    Z0, K2, Z22
+	VANDPS       Z9, Z19, Z19
+	VMOVUPS      const42c80000AVX512<>+0(SB), Z25
+	VCMPPS       $0x11, Z19, Z25, K2
+	VBLENDMPS    Z22, Z23, K2, Z19
+	VMOVAPS      Z24, Z22
+	VMOVAPS      Z19, Z19
 	JMP          done1
-
-DATA constc1ae0000AVX512<>+0(SB)/64, $"\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1\x00\x00\xae\xc1"
-GLOBL constc1ae0000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const50800000AVX512<>+0(SB)/64, $"\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P\x00\x00\x80P"
 GLOBL const50800000AVX512<>(SB), RODATA|NOPTR, $64
@@ -74294,9 +74411,10 @@ TEXT ·geluBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z11
 	VMOVUPS constc2fc0000AVX512<>+0(SB), Z12
 	VMOVUPS const3ecc422aAVX512<>+0(SB), Z13
-	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z14
-	VMOVUPS geluCAVX512<>+0(SB), Z15
-	VMOVUPS geluT6AVX512<>+0(SB), Z16
+	VMOVUPS constb2257060AVX512<>+0(SB), Z14
+	VMOVUPS const2f800000AVX512<>+0(SB), Z15
+	VMOVUPS const3fa09ceaAVX512<>+0(SB), Z16
+	VMOVUPS geluCAVX512<>+0(SB), Z17
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -74310,49 +74428,171 @@ last:
 	MOVQ      $0x00000040, R9
 	SUBQ      CX, R9
 	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z17
-	VPMOVD2M  Z17, K1
+	VMOVUPS   (R8), Z18
+	VPMOVD2M  Z18, K1
 	NEGQ      CX
-	VMOVUPS.Z (DX)(AX*1), K1, Z17
-	VMOVUPS.Z (DI)(AX*1), K1, Z21
+	VMOVUPS.Z (DX)(AX*1), K1, Z18
+	VMOVUPS.Z (DI)(AX*1), K1, Z20
 	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (DX)(AX*1), Z17
-	VMOVUPS (DI)(AX*1), Z21
+	VMOVUPS (DX)(AX*1), Z18
+	VMOVUPS (DI)(AX*1), Z20
 
 enter:
-	VANDPS       Z11, Z17, Z22
-	VPADDD       const54800000AVX512<>+0(SB), Z22, Z23
-	VPCMPD       $0x06, const95cc0000AVX512<>+0(SB), Z23, K2
+	VANDPS       Z11, Z18, Z21
+	VPADDD       const54800000AVX512<>+0(SB), Z21, Z22
+	VPCMPD       $0x06, const95cc0000AVX512<>+0(SB), Z22, K2
 	KMOVW        K2, R8
 	TESTL        R8, R8
 	JNZ          careful1
-	VMULPS       Z17, Z17, Z23
-	VMULPS       Z0, Z23, Z23
-	VREDUCEPS    $0x00, Z23, Z24
-	VMOVAPS      Z4, Z25
-	VFMADD231PS  Z3, Z24, Z25
-	VFMADD213PS  Z5, Z24, Z25
-	VFMADD213PS  Z6, Z24, Z25
-	VFMADD213PS  Z7, Z24, Z25
-	VFMADD213PS  Z8, Z24, Z25
-	VFMADD213PS  Z2, Z24, Z25
-	VSUBPS       Z24, Z23, Z24
-	VCMPPS       $0x15, Z12, Z23, K2
-	VSCALEFPS.Z  Z24, Z25, K2, Z25
-	VMULPS       Z13, Z25, Z25
-	VMULPS       Z25, Z17, Z25
-	VMULPS       Z22, Z22, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD231PS Z22, Z22, Z24
+	VMULPS       Z18, Z18, Z22
+	VMULPS       Z0, Z22, Z22
+	VREDUCEPS    $0x00, Z22, Z23
+	VMOVAPS      Z4, Z24
+	VFMADD231PS  Z3, Z23, Z24
+	VFMADD213PS  Z5, Z23, Z24
+	VFMADD213PS  Z6, Z23, Z24
+	VFMADD213PS  Z7, Z23, Z24
+	VFMADD213PS  Z8, Z23, Z24
+	VFMADD213PS  Z2, Z23, Z24
+	VSUBPS       Z23, Z22, Z23
+	VCMPPS       $0x15, Z12, Z22, K2
+	VSCALEFPS.Z  Z23, Z24, K2, Z24
+	VMULPS       Z13, Z24, Z24
+	VMULPS       Z24, Z18, Z24
+	VMULPS       Z21, Z21, Z22
+	VMOVAPS      Z22, Z23
+	VFNMADD231PS Z21, Z21, Z23
+	VMOVAPS      Z1, Z25
+	VFMADD231PS  Z0, Z22, Z25
+	VSUBPS       Z25, Z1, Z26
+	VFMADD231PS  Z0, Z22, Z26
+	VFMADD231PS  Z14, Z22, Z26
+	VFNMADD231PS Z0, Z23, Z26
+	VMOVAPS      Z4, Z22
+	VFMADD231PS  Z3, Z26, Z22
+	VFMADD213PS  Z5, Z26, Z22
+	VFMADD213PS  Z6, Z26, Z22
+	VFMADD213PS  Z7, Z26, Z22
+	VFMADD213PS  Z8, Z26, Z22
+	VFMADD213PS  Z2, Z26, Z22
+	VPSLLD       $0x17, Z25, Z25
+	VPADDD       Z25, Z22, Z22
+	VMULPS       Z15, Z22, Z22
+	VMOVAPS      Z9, Z23
+	VFMADD231PS  Z16, Z21, Z23
+	VPSUBD       Z9, Z23, Z23
+	VPSRLD       $0x16, Z23, Z23
+	VPERMPS      Z17, Z23, Z25
+	VSUBPS       Z25, Z21, Z21
+	VPERMPS      geluT6AVX512<>+0(SB), Z23, Z25
+	VPERMPS      geluT5AVX512<>+0(SB), Z23, Z26
+	VFMADD231PS  Z25, Z21, Z26
+	VPERMPS      geluT4AVX512<>+0(SB), Z23, Z25
+	VFMADD231PS  Z26, Z21, Z25
+	VPERMPS      geluT3AVX512<>+0(SB), Z23, Z26
+	VFMADD231PS  Z25, Z21, Z26
+	VPERMPS      geluT2AVX512<>+0(SB), Z23, Z25
+	VFMADD231PS  Z26, Z21, Z25
+	VPERMPS      geluT1AVX512<>+0(SB), Z23, Z26
+	VFMADD231PS  Z25, Z21, Z26
+	VPERMPS      geluT0AVX512<>+0(SB), Z23, Z23
+	VFMADD231PS  Z26, Z21, Z23
+	VXORPS       Z21, Z21, Z21
+	VMAXPS       Z18, Z21, Z21
+	VFNMADD231PS Z22, Z23, Z21
+	VDIVPS       Z18, Z21, Z18
+	VADDPS       Z24, Z18, Z18
+	VMOVAPS      Z21, Z21
+	VMOVAPS      Z18, Z18
+
+done1:
+	VFMADD213PS Z10, Z18, Z20
+	TESTQ       CX, CX
+	JL          leave
+	VMOVUPS     Z21, (BX)(AX*1)
+	VMOVUPS     Z20, (SI)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         lanes1
+	JMP         last
+
+leave:
+	VMOVUPS Z21, K1, (BX)(AX*1)
+	VMOVUPS Z20, K1, (SI)(AX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+careful1:
+	VANDPS       Z11, Z18, Z21
+	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    const30800000AVX512<>+0(SB), Z18, K2, Z21
+	VMOVUPS      const414c0000AVX512<>+0(SB), Z22
+	VMINPS       Z21, Z22, Z21
+	VMULPS       Z21, Z21, Z22
+	VMULPS       Z0, Z22, Z22
+	VREDUCEPS    $0x00, Z22, Z23
+	VMOVAPS      Z4, Z24
+	VFMADD231PS  Z3, Z23, Z24
+	VFMADD213PS  Z5, Z23, Z24
+	VFMADD213PS  Z6, Z23, Z24
+	VFMADD213PS  Z7, Z23, Z24
+	VFMADD213PS  Z8, Z23, Z24
+	VFMADD213PS  Z2, Z23, Z24
+	VSUBPS       Z23, Z22, Z23
+	VCMPPS       $0x15, Z12, Z22, K2
+	VSCALEFPS.Z  Z23, Z24, K2, Z24
+	VMULPS       Z13, Z24, Z24
+	VMULPS       Z24, Z21, Z21
+	VANDPS       Z11, Z18, Z22
+	VANDPS       Z10, Z18, Z23
+	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z22, K2
+	VBLENDMPS    Z23, Z21, K2, Z22
+	VANDPS       Z11, Z18, Z21
+	VXORPS       Z23, Z23, Z23
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z21, K2
+	VBLENDMPS    const01000000AVX512<>+0(SB), Z23, K2, Z21
+	VPTERNLOGD   $0xf8, Z10, Z18, Z21
+	VADDPS       Z21, Z18, Z21
+	VMOVUPS      constc1666666AVX512<>+0(SB), Z23
+	VMAXPS       Z21, Z23, Z23
+	VMOVUPS      const40c00000AVX512<>+0(SB), Z24
+	VMINPS       Z23, Z24, Z23
+	VANDPS       Z11, Z23, Z23
+	VMOVAPS      Z9, Z24
+	VFMADD231PS  Z16, Z23, Z24
+	VPSUBD       Z9, Z24, Z24
+	VPSRLD       $0x16, Z24, Z24
+	VPERMPS      Z17, Z24, Z25
+	VSUBPS       Z25, Z23, Z25
+	VPERMPS      geluT6AVX512<>+0(SB), Z24, Z26
+	VPERMPS      geluT5AVX512<>+0(SB), Z24, Z27
+	VFMADD231PS  Z26, Z25, Z27
+	VPERMPS      geluT4AVX512<>+0(SB), Z24, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VPERMPS      geluT3AVX512<>+0(SB), Z24, Z27
+	VFMADD231PS  Z26, Z25, Z27
+	VPERMPS      geluT2AVX512<>+0(SB), Z24, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VPERMPS      geluT1AVX512<>+0(SB), Z24, Z27
+	VFMADD231PS  Z26, Z25, Z27
+	VPERMPS      geluT0AVX512<>+0(SB), Z24, Z24
+	VFMADD231PS  Z27, Z25, Z24
+	VMOVUPS      const30800000AVX512<>+0(SB), Z25
+	VMAXPS       Z23, Z25, Z23
+	VMOVAPS      Z10, Z25
+	VFMADD231PS  Z23, Z23, Z25
+	VFNMADD213PS Z25, Z23, Z23
 	VMOVAPS      Z1, Z26
-	VFMADD231PS  Z0, Z23, Z26
+	VFMADD231PS  Z0, Z25, Z26
 	VSUBPS       Z26, Z1, Z27
-	VFMADD231PS  Z0, Z23, Z27
-	VFMADD231PS  constb2257060AVX512<>+0(SB), Z23, Z27
-	VFNMADD231PS Z0, Z24, Z27
+	VFMADD231PS  Z0, Z25, Z27
+	VFMADD231PS  Z14, Z25, Z27
+	VFNMADD231PS Z0, Z23, Z27
 	VMOVAPS      Z4, Z23
 	VFMADD231PS  Z3, Z27, Z23
 	VFMADD213PS  Z5, Z27, Z23
@@ -74362,172 +74602,61 @@ enter:
 	VFMADD213PS  Z2, Z27, Z23
 	VPSLLD       $0x17, Z26, Z26
 	VPADDD       Z26, Z23, Z23
-	VMULPS       const2f800000AVX512<>+0(SB), Z23, Z23
-	VMOVAPS      Z9, Z24
-	VFMADD231PS  Z14, Z22, Z24
-	VPSUBD       Z9, Z24, Z24
-	VPSRLD       $0x16, Z24, Z24
-	VPERMPS      Z15, Z24, Z26
-	VSUBPS       Z26, Z22, Z22
-	VPERMPS      Z16, Z24, Z26
-	VPERMPS      geluT5AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z26, Z22, Z27
-	VPERMPS      geluT4AVX512<>+0(SB), Z24, Z26
-	VFMADD231PS  Z27, Z22, Z26
-	VPERMPS      geluT3AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z26, Z22, Z27
-	VPERMPS      geluT2AVX512<>+0(SB), Z24, Z26
-	VFMADD231PS  Z27, Z22, Z26
-	VPERMPS      geluT1AVX512<>+0(SB), Z24, Z27
-	VFMADD231PS  Z26, Z22, Z27
-	VPERMPS      geluT0AVX512<>+0(SB), Z24, Z24
-	VFMADD231PS  Z27, Z22, Z24
-	VXORPS       Z22, Z22, Z22
-	VMAXPS       Z17, Z22, Z22
-	VFNMADD231PS Z23, Z24, Z22
-	VDIVPS       Z17, Z22, Z17
-	VADDPS       Z25, Z17, Z17
-	VMOVAPS      Z22, Z22
-	VMOVAPS      Z17, Z17
-
-done1:
-	VFMADD213PS Z10, Z17, Z21
-	TESTQ       CX, CX
-	JL          leave
-	VMOVUPS     Z22, (BX)(AX*1)
-	VMOVUPS     Z21, (SI)(AX*1)
-	ADDQ        $0x00000040, AX
-	SUBQ        $0x00000010, CX
-	JGE         lanes1
-	JMP         last
-
-leave:
-	VMOVUPS Z22, K1, (BX)(AX*1)
-	VMOVUPS Z21, K1, (SI)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-careful1:
-	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    const30800000AVX512<>+0(SB), Z17, K2, Z18
-	VMOVUPS      const414c0000AVX512<>+0(SB), Z23
-	VMINPS       Z18, Z23, Z18
-	VMULPS       Z18, Z18, Z23
-	VMULPS       Z0, Z23, Z23
-	VREDUCEPS    $0x00, Z23, Z24
-	VMOVAPS      Z4, Z25
-	VFMADD231PS  Z3, Z24, Z25
-	VFMADD213PS  Z5, Z24, Z25
-	VFMADD213PS  Z6, Z24, Z25
-	VFMADD213PS  Z7, Z24, Z25
-	VFMADD213PS  Z8, Z24, Z25
-	VFMADD213PS  Z2, Z24, Z25
-	VSUBPS       Z24, Z23, Z24
-	VCMPPS       $0x15, Z12, Z23, K2
-	VSCALEFPS.Z  Z24, Z25, K2, Z25
-	VMULPS       Z13, Z25, Z25
-	VMULPS       Z25, Z18, Z18
-	VANDPS       Z10, Z17, Z23
-	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    Z23, Z18, K2, Z23
-	VXORPS       Z24, Z24, Z24
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    const01000000AVX512<>+0(SB), Z24, K2, Z19
-	VPTERNLOGD   $0xf8, Z10, Z17, Z19
-	VADDPS       Z19, Z17, Z19
-	VMOVUPS      constc1666666AVX512<>+0(SB), Z24
-	VMAXPS       Z19, Z24, Z24
-	VMOVUPS      const40c00000AVX512<>+0(SB), Z25
-	VMINPS       Z24, Z25, Z24
-	VANDPS       Z11, Z24, Z24
-	VMOVAPS      Z9, Z25
-	VFMADD231PS  Z14, Z24, Z25
-	VPSUBD       Z9, Z25, Z25
-	VPSRLD       $0x16, Z25, Z25
-	VPERMPS      Z15, Z25, Z26
-	VSUBPS       Z26, Z24, Z26
-	VPERMPS      Z16, Z25, Z27
-	VPERMPS      geluT5AVX512<>+0(SB), Z25, Z28
-	VFMADD231PS  Z27, Z26, Z28
-	VPERMPS      geluT4AVX512<>+0(SB), Z25, Z27
-	VFMADD231PS  Z28, Z26, Z27
-	VPERMPS      geluT3AVX512<>+0(SB), Z25, Z28
-	VFMADD231PS  Z27, Z26, Z28
-	VPERMPS      geluT2AVX512<>+0(SB), Z25, Z27
-	VFMADD231PS  Z28, Z26, Z27
-	VPERMPS      geluT1AVX512<>+0(SB), Z25, Z28
-	VFMADD231PS  Z27, Z26, Z28
-	VPERMPS      geluT0AVX512<>+0(SB), Z25, Z25
-	VFMADD231PS  Z28, Z26, Z25
-	VMOVUPS      const30800000AVX512<>+0(SB), Z26
-	VMAXPS       Z24, Z26, Z24
-	VMOVAPS      Z10, Z26
-	VFMADD231PS  Z24, Z24, Z26
-	VFNMADD213PS Z26, Z24, Z24
-	VMOVAPS      Z1, Z27
-	VFMADD231PS  Z0, Z26, Z27
-	VSUBPS       Z27, Z1, Z28
-	VFMADD231PS  Z0, Z26, Z28
-	VFMADD231PS  constb2257060AVX512<>+0(SB), Z26, Z28
-	VFNMADD231PS Z0, Z24, Z28
-	VMOVAPS      Z4, Z24
-	VFMADD231PS  Z3, Z28, Z24
-	VFMADD213PS  Z5, Z28, Z24
-	VFMADD213PS  Z6, Z28, Z24
-	VFMADD213PS  Z7, Z28, Z24
-	VFMADD213PS  Z8, Z28, Z24
-	VFMADD213PS  Z2, Z28, Z24
-	VPSLLD       $0x17, Z27, Z27
-	VPADDD       Z27, Z24, Z24
-	VXORPS       Z26, Z26, Z26
-	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z17, K2
-	VBLENDMPS    const4a800000AVX512<>+0(SB), Z26, K2, Z20
-	VMULPS       constc0800000AVX512<>+0(SB), Z20, Z26
-	VPADDD       const2f800000AVX512<>+0(SB), Z20, Z27
-	VFMADD213PS  Z26, Z27, Z24
-	VSUBPS       Z26, Z24, Z24
-	VADDPS       Z20, Z20, Z20
-	VXORPS       Z26, Z26, Z26
-	VMAXPS       Z19, Z26, Z19
-	VSUBPS       Z20, Z19, Z19
-	VFNMADD231PS Z24, Z25, Z19
-	VPSUBD       Z20, Z19, Z19
-	VPSUBD       const00800000AVX512<>+0(SB), Z25, Z25
-	VMOVAPS      Z25, Z24
-	VPTERNLOGD   $0xf8, Z10, Z17, Z24
-	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z17, K2
-	VMOVAPS.Z    Z24, K2, Z24
-	VPSUBD       Z25, Z17, Z25
-	VPMOVD2M     Z17, K2
-	VBLENDMPS    Z24, Z25, K2, Z24
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    Z24, Z19, K2, Z24
-	VANDPS       Z11, Z24, Z25
-	VCVTDQ2PS    Z25, Z26
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    Z26, Z25, K2, Z26
-	VPTERNLOGD   $0xf8, Z10, Z24, Z26
-	VCVTDQ2PS    Z22, Z25
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z22, K2
-	VBLENDMPS    Z25, Z22, K2, Z25
-	VPTERNLOGD   $0xf8, Z10, Z17, Z25
-	VDIVPS       Z25, Z26, Z26
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z17, K2
-	VBLENDMPS    const3f000000AVX512<>+0(SB), Z26, K2, Z26
-	VADDPS       Z23, Z26, Z26
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z17, K2
-	VMOVAPS.Z    Z2, K2, Z17
-	VMOVUPS      const42c80000AVX512<>+0(SB), Z23
-	VCMPPS       $0x11, Z22, Z23, K2
-	VBLENDMPS    Z17, Z26, K2, Z17
-	VMOVAPS      Z24, Z22
-	VMOVAPS      Z17, Z17
+	VXORPS       Z25, Z25, Z25
+	VCMPPS       $0x11, constc1525706AVX512<>+0(SB), Z18, K2
+	VBLENDMPS    const4a800000AVX512<>+0(SB), Z25, K2, Z19
+	VMULPS       constc0800000AVX512<>+0(SB), Z19, Z25
+	VPADDD       Z15, Z19, Z26
+	VFMADD213PS  Z25, Z26, Z23
+	VSUBPS       Z25, Z23, Z23
+	VADDPS       Z19, Z19, Z19
+	VXORPS       Z25, Z25, Z25
+	VMAXPS       Z21, Z25, Z21
+	VSUBPS       Z19, Z21, Z21
+	VFNMADD231PS Z23, Z24, Z21
+	VPSUBD       Z19, Z21, Z21
+	VPSUBD       const00800000AVX512<>+0(SB), Z24, Z24
+	VMOVAPS      Z24, Z23
+	VPTERNLOGD   $0xf8, Z10, Z18, Z23
+	VCMPPS       $0x04, const80000001AVX512<>+0(SB), Z18, K2
+	VMOVAPS.Z    Z23, K2, Z23
+	VPSUBD       Z24, Z18, Z24
+	VPMOVD2M     Z18, K2
+	VBLENDMPS    Z23, Z24, K2, Z23
+	VANDPS       Z11, Z18, Z24
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z24, K2
+	VBLENDMPS    Z23, Z21, K2, Z24
+	VANDPS       Z11, Z24, Z21
+	VANDPS       Z11, Z18, Z23
+	VCVTDQ2PS    Z21, Z25
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z23, K2
+	VBLENDMPS    Z25, Z21, K2, Z23
+	VPTERNLOGD   $0xf8, Z10, Z24, Z23
+	VANDPS       Z11, Z18, Z21
+	VANDPS       Z11, Z18, Z25
+	VCVTDQ2PS    Z21, Z26
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z25, K2
+	VBLENDMPS    Z26, Z21, K2, Z25
+	VPTERNLOGD   $0xf8, Z10, Z18, Z25
+	VDIVPS       Z25, Z23, Z23
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z18, K2
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z23, K2, Z23
+	VADDPS       Z22, Z23, Z23
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z18, K2
+	VMOVAPS.Z    Z2, K2, Z21
+	VANDPS       Z11, Z18, Z18
+	VMOVUPS      const42c80000AVX512<>+0(SB), Z22
+	VCMPPS       $0x11, Z18, Z22, K2
+	VBLENDMPS    Z21, Z23, K2, Z18
+	VMOVAPS      Z24, Z21
+	VMOVAPS      Z18, Z18
 	JMP          done1
 
 DATA const3ecc422aAVX512<>+0(SB)/64, $"*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>*B\xcc>"
 GLOBL const3ecc422aAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const54800000AVX512<>+0(SB)/64, $"\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T\x00\x00\x80T"
+GLOBL const54800000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const95cc0000AVX512<>+0(SB)/64, $"\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕\x00\x00̕"
 GLOBL const95cc0000AVX512<>(SB), RODATA|NOPTR, $64
@@ -74554,14 +74683,15 @@ TEXT ·geluTanhBackwardAVX512(SB), NOSPLIT, $0-96
 	VMOVUPS const3d6357beAVX512<>+0(SB), Z7
 	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z8
 	VMOVUPS const3f317218AVX512<>+0(SB), Z9
-	VMOVUPS const80000000AVX512<>+0(SB), Z10
-	VMOVUPS const7fffffffAVX512<>+0(SB), Z11
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z10
+	VMOVUPS const80000000AVX512<>+0(SB), Z11
 	VMOVUPS const310a8d56AVX512<>+0(SB), Z12
 	VMOVUPS constb486f39dAVX512<>+0(SB), Z13
 	VMOVUPS const3e5b33b6AVX512<>+0(SB), Z14
 	VMOVUPS const3fcc422aAVX512<>+0(SB), Z15
 	VMOVUPS const54800000AVX512<>+0(SB), Z16
 	VMOVUPS const959f0000AVX512<>+0(SB), Z17
+	VMOVUPS constff800000AVX512<>+0(SB), Z18
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes1
@@ -74575,186 +74705,192 @@ last:
 	MOVQ      $0x00000040, R9
 	SUBQ      CX, R9
 	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z18
-	VPMOVD2M  Z18, K1
+	VMOVUPS   (R8), Z19
+	VPMOVD2M  Z19, K1
 	NEGQ      CX
-	VMOVUPS.Z (DX)(AX*1), K1, Z18
-	VMOVUPS.Z (DI)(AX*1), K1, Z22
+	VMOVUPS.Z (DX)(AX*1), K1, Z19
+	VMOVUPS.Z (DI)(AX*1), K1, Z21
 	JMP       enter
 	PCALIGN $0x40
 
 lanes1:
-	VMOVUPS (DX)(AX*1), Z18
-	VMOVUPS (DI)(AX*1), Z22
+	VMOVUPS (DX)(AX*1), Z19
+	VMOVUPS (DI)(AX*1), Z21
 
 enter:
-	VANDPS       Z11, Z18, Z23
-	VPADDD       Z16, Z23, Z24
-	VPCMPD       $0x06, Z17, Z24, K2
+	VANDPS       Z10, Z19, Z22
+	VPADDD       Z16, Z22, Z22
+	VPCMPD       $0x06, Z17, Z22, K2
 	KMOVW        K2, R8
 	TESTL        R8, R8
 	JNZ          careful1
-	VMULPS       Z18, Z18, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD231PS Z18, Z18, Z24
-	VMOVAPS      Z1, Z25
-	VFMADD231PS  Z3, Z23, Z25
-	VSUBPS       Z25, Z1, Z26
-	VFMADD231PS  Z3, Z23, Z26
-	VFMADD231PS  Z12, Z23, Z26
-	VFNMADD231PS Z3, Z24, Z26
-	VADDPS       Z13, Z26, Z26
-	VMOVAPS      Z2, Z23
-	VFMADD231PS  Z25, Z18, Z23
-	VSUBPS       Z23, Z2, Z24
-	VFMADD231PS  Z25, Z18, Z24
-	VFMADD231PS  Z26, Z18, Z24
-	VPSLLD       $0x16, Z23, Z25
-	VANDPS       constff800000AVX512<>+0(SB), Z25, Z25
-	VPSLLD       $0x17, Z23, Z23
-	VPSUBD       Z23, Z25, Z23
+	VMULPS       Z19, Z19, Z22
+	VMOVAPS      Z22, Z23
+	VFNMADD231PS Z19, Z19, Z23
+	VMOVAPS      Z1, Z24
+	VFMADD231PS  Z3, Z22, Z24
+	VSUBPS       Z24, Z1, Z25
+	VFMADD231PS  Z3, Z22, Z25
+	VFMADD231PS  Z12, Z22, Z25
+	VFNMADD231PS Z3, Z23, Z25
+	VADDPS       Z13, Z25, Z25
+	VMOVAPS      Z2, Z22
+	VFMADD231PS  Z24, Z19, Z22
+	VSUBPS       Z22, Z2, Z23
+	VFMADD231PS  Z24, Z19, Z23
+	VFMADD231PS  Z25, Z19, Z23
+	VPSLLD       $0x16, Z22, Z24
+	VANDPS       Z18, Z24, Z24
+	VPSLLD       $0x17, Z22, Z22
+	VPSUBD       Z22, Z24, Z22
+	VMOVAPS      Z5, Z25
+	VFMADD231PS  Z4, Z23, Z25
+	VFMADD213PS  Z6, Z23, Z25
+	VFMADD213PS  Z7, Z23, Z25
+	VFMADD213PS  Z8, Z23, Z25
+	VFMADD213PS  Z9, Z23, Z25
+	VFMADD213PS  Z0, Z23, Z25
+	VPSUBD       Z22, Z25, Z25
 	VMOVAPS      Z5, Z26
-	VFMADD231PS  Z4, Z24, Z26
-	VFMADD213PS  Z6, Z24, Z26
-	VFMADD213PS  Z7, Z24, Z26
-	VFMADD213PS  Z8, Z24, Z26
-	VFMADD213PS  Z9, Z24, Z26
-	VFMADD213PS  Z0, Z24, Z26
-	VPSUBD       Z23, Z26, Z26
-	VMOVAPS      Z5, Z27
-	VFNMADD231PS Z4, Z24, Z27
-	VFNMADD213PS Z6, Z24, Z27
-	VFNMADD213PS Z7, Z24, Z27
-	VFNMADD213PS Z8, Z24, Z27
-	VFNMADD213PS Z9, Z24, Z27
-	VFNMADD213PS Z0, Z24, Z27
-	VPSUBD       Z25, Z27, Z27
-	VPSUBD       Z25, Z0, Z25
-	VPSUBD       Z23, Z0, Z23
-	VADDPS       Z23, Z27, Z27
-	VDIVPS       Z27, Z18, Z27
-	VMULPS       Z23, Z27, Z27
-	VMULPS       Z18, Z18, Z23
-	VMULPS       Z14, Z23, Z23
-	VADDPS       Z15, Z23, Z23
-	VMULPS       Z23, Z27, Z27
-	VADDPS       Z0, Z27, Z27
-	VADDPS       Z25, Z26, Z26
-	VDIVPS       Z26, Z18, Z26
-	VMULPS       Z25, Z26, Z26
-	VDIVPS       Z18, Z26, Z18
-	VMULPS       Z27, Z18, Z18
-	VMOVAPS      Z26, Z24
-	VMOVAPS      Z18, Z18
+	VFNMADD231PS Z4, Z23, Z26
+	VFNMADD213PS Z6, Z23, Z26
+	VFNMADD213PS Z7, Z23, Z26
+	VFNMADD213PS Z8, Z23, Z26
+	VFNMADD213PS Z9, Z23, Z26
+	VFNMADD213PS Z0, Z23, Z26
+	VPSUBD       Z24, Z26, Z26
+	VPSUBD       Z24, Z0, Z24
+	VPSUBD       Z22, Z0, Z22
+	VADDPS       Z22, Z26, Z26
+	VDIVPS       Z26, Z19, Z26
+	VMULPS       Z22, Z26, Z26
+	VMULPS       Z19, Z19, Z22
+	VMULPS       Z14, Z22, Z22
+	VADDPS       Z15, Z22, Z22
+	VMULPS       Z22, Z26, Z26
+	VADDPS       Z0, Z26, Z26
+	VADDPS       Z24, Z25, Z25
+	VDIVPS       Z25, Z19, Z25
+	VMULPS       Z24, Z25, Z25
+	VDIVPS       Z19, Z25, Z19
+	VMULPS       Z26, Z19, Z19
+	VMOVAPS      Z25, Z22
+	VMOVAPS      Z19, Z19
 
 done1:
-	VFMADD213PS Z10, Z18, Z22
+	VFMADD213PS Z11, Z19, Z21
 	TESTQ       CX, CX
 	JL          leave
-	VMOVUPS     Z24, (BX)(AX*1)
-	VMOVUPS     Z22, (SI)(AX*1)
+	VMOVUPS     Z22, (BX)(AX*1)
+	VMOVUPS     Z21, (SI)(AX*1)
 	ADDQ        $0x00000040, AX
 	SUBQ        $0x00000010, CX
 	JGE         lanes1
 	JMP         last
 
 leave:
-	VMOVUPS Z24, K1, (BX)(AX*1)
-	VMOVUPS Z22, K1, (SI)(AX*1)
+	VMOVUPS Z22, K1, (BX)(AX*1)
+	VMOVUPS Z21, K1, (SI)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
 careful1:
-	VXORPS       Z24, Z24, Z24
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z23, K2
-	VBLENDMPS    const01000000AVX512<>+0(SB), Z24, K2, Z19
-	VMOVAPS      Z19, Z24
-	VPTERNLOGD   $0xf8, Z10, Z18, Z24
-	VADDPS       Z24, Z18, Z24
-	VMOVUPS      constc12e6666AVX512<>+0(SB), Z25
+	VANDPS       Z10, Z19, Z22
+	VXORPS       Z23, Z23, Z23
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z22, K2
+	VBLENDMPS    const01000000AVX512<>+0(SB), Z23, K2, Z22
+	VMOVAPS      Z22, Z23
+	VPTERNLOGD   $0xf8, Z11, Z19, Z23
+	VADDPS       Z23, Z19, Z23
+	VMOVUPS      constc12e6666AVX512<>+0(SB), Z24
+	VMAXPS       Z23, Z24, Z23
+	VMOVUPS      const40c00000AVX512<>+0(SB), Z24
+	VMINPS       Z23, Z24, Z23
+	VANDPS       Z10, Z23, Z24
+	VMOVUPS      const30800000AVX512<>+0(SB), Z25
 	VMAXPS       Z24, Z25, Z24
-	VMOVUPS      const40c00000AVX512<>+0(SB), Z25
-	VMINPS       Z24, Z25, Z24
-	VANDPS       Z11, Z24, Z25
-	VMOVUPS      const30800000AVX512<>+0(SB), Z26
-	VMAXPS       Z25, Z26, Z25
-	VMOVAPS      Z10, Z26
-	VFMADD231PS  Z25, Z25, Z26
-	VFNMADD213PS Z26, Z25, Z25
-	VMOVAPS      Z1, Z27
-	VFMADD231PS  Z3, Z26, Z27
-	VSUBPS       Z27, Z1, Z28
-	VFMADD231PS  Z3, Z26, Z28
-	VFMADD231PS  Z12, Z26, Z28
-	VFNMADD231PS Z3, Z25, Z28
-	VADDPS       Z13, Z28, Z28
+	VMOVAPS      Z11, Z25
+	VFMADD231PS  Z24, Z24, Z25
+	VFNMADD213PS Z25, Z24, Z24
+	VMOVAPS      Z1, Z26
+	VFMADD231PS  Z3, Z25, Z26
+	VSUBPS       Z26, Z1, Z27
+	VFMADD231PS  Z3, Z25, Z27
+	VFMADD231PS  Z12, Z25, Z27
+	VFNMADD231PS Z3, Z24, Z27
+	VADDPS       Z13, Z27, Z27
+	VMOVUPS      const4b3fffdeAVX512<>+0(SB), Z24
+	VFMADD231PS  Z26, Z23, Z24
 	VMOVUPS      const4b3fffdeAVX512<>+0(SB), Z25
-	VFMADD231PS  Z27, Z24, Z25
-	VMOVUPS      const4b3fffdeAVX512<>+0(SB), Z26
-	VSUBPS       Z25, Z26, Z26
-	VFMADD231PS  Z27, Z24, Z26
-	VFMADD231PS  Z28, Z24, Z26
-	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z23, K2
-	VBLENDMPS    const30800000AVX512<>+0(SB), Z24, K2, Z20
+	VSUBPS       Z24, Z25, Z25
+	VFMADD231PS  Z26, Z23, Z25
+	VFMADD231PS  Z27, Z23, Z25
+	VANDPS       Z10, Z19, Z26
+	VCMPPS       $0x11, const30800000AVX512<>+0(SB), Z26, K2
+	VBLENDMPS    const30800000AVX512<>+0(SB), Z23, K2, Z26
 	VMOVAPS      Z5, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VFNMADD213PS Z6, Z26, Z27
-	VFNMADD213PS Z7, Z26, Z27
-	VFNMADD213PS Z8, Z26, Z27
-	VFNMADD213PS Z9, Z26, Z27
-	VFNMADD213PS Z0, Z26, Z27
-	VPSLLD       $0x17, Z25, Z28
+	VFNMADD231PS Z4, Z25, Z27
+	VFNMADD213PS Z6, Z25, Z27
+	VFNMADD213PS Z7, Z25, Z27
+	VFNMADD213PS Z8, Z25, Z27
+	VFNMADD213PS Z9, Z25, Z27
+	VFNMADD213PS Z0, Z25, Z27
+	VPSLLD       $0x17, Z24, Z28
 	VPSUBD       Z28, Z27, Z27
 	VADDPS       const50800000AVX512<>+0(SB), Z27, Z27
-	VDIVPS       Z27, Z20, Z27
+	VDIVPS       Z27, Z26, Z27
 	VMULPS       const50800000AVX512<>+0(SB), Z27, Z27
-	VMULPS       Z20, Z20, Z20
-	VMULPS       Z14, Z20, Z20
-	VADDPS       Z15, Z20, Z20
-	VMULPS       Z20, Z27, Z27
+	VMULPS       Z26, Z26, Z26
+	VMULPS       Z14, Z26, Z26
+	VADDPS       Z15, Z26, Z26
+	VMULPS       Z26, Z27, Z27
 	VADDPS       Z0, Z27, Z27
-	VMOVAPS      Z5, Z28
-	VFMADD231PS  Z4, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VFMADD213PS  Z7, Z26, Z28
-	VFMADD213PS  Z8, Z26, Z28
-	VFMADD213PS  Z9, Z26, Z28
-	VFMADD213PS  Z0, Z26, Z28
-	VPSLLD       $0x17, Z25, Z25
-	VPADDD       Z25, Z28, Z28
-	VADDPS       const2e800000AVX512<>+0(SB), Z28, Z28
-	VDIVPS       Z28, Z24, Z24
-	VXORPS       Z25, Z25, Z25
-	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z18, K2
-	VBLENDMPS    const00800000AVX512<>+0(SB), Z25, K2, Z21
-	VMOVAPS      Z21, Z25
-	VPTERNLOGD   $0xf8, Z10, Z18, Z25
-	VFMADD231PS  const2e800000AVX512<>+0(SB), Z24, Z25
-	VPSRLD       $0x01, Z19, Z19
-	VORPS        Z19, Z21, Z21
-	VPSUBD       Z21, Z25, Z25
-	VCMPPS       $0x11, const40c00000AVX512<>+0(SB), Z18, K2
-	VBLENDMPS    Z25, Z18, K2, Z25
-	VANDPS       Z11, Z25, Z24
-	VCVTDQ2PS    Z24, Z26
+	VMOVAPS      Z5, Z26
+	VFMADD231PS  Z4, Z25, Z26
+	VFMADD213PS  Z6, Z25, Z26
+	VFMADD213PS  Z7, Z25, Z26
+	VFMADD213PS  Z8, Z25, Z26
+	VFMADD213PS  Z9, Z25, Z26
+	VFMADD213PS  Z0, Z25, Z26
+	VPSLLD       $0x17, Z24, Z24
+	VPADDD       Z24, Z26, Z26
+	VADDPS       const2e800000AVX512<>+0(SB), Z26, Z26
+	VDIVPS       Z26, Z23, Z23
+	VXORPS       Z24, Z24, Z24
+	VCMPPS       $0x11, constc1219c35AVX512<>+0(SB), Z19, K2
+	VBLENDMPS    const00800000AVX512<>+0(SB), Z24, K2, Z20
+	VMOVAPS      Z20, Z24
+	VPTERNLOGD   $0xf8, Z11, Z19, Z24
+	VFMADD231PS  const2e800000AVX512<>+0(SB), Z23, Z24
+	VPSRLD       $0x01, Z22, Z22
+	VORPS        Z22, Z20, Z20
+	VPSUBD       Z20, Z24, Z24
+	VCMPPS       $0x11, const40c00000AVX512<>+0(SB), Z19, K2
+	VBLENDMPS    Z24, Z19, K2, Z24
+	VANDPS       Z10, Z24, Z22
+	VANDPS       Z10, Z19, Z23
+	VCVTDQ2PS    Z22, Z25
 	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z23, K2
-	VBLENDMPS    Z26, Z24, K2, Z26
-	VCVTDQ2PS    Z23, Z24
-	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z23, K2
-	VBLENDMPS    Z24, Z23, K2, Z24
-	VDIVPS       Z24, Z26, Z26
-	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z18, K2
-	VBLENDMPS    const3f000000AVX512<>+0(SB), Z26, K2, Z26
-	VFMADD213PS  Z10, Z27, Z26
-	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z18, K2
-	VMOVAPS.Z    Z0, K2, Z18
-	VMOVUPS      const42c80000AVX512<>+0(SB), Z24
-	VCMPPS       $0x11, Z23, Z24, K2
-	VBLENDMPS    Z18, Z26, K2, Z23
-	VMOVAPS      Z25, Z24
-	VMOVAPS      Z23, Z18
+	VBLENDMPS    Z25, Z22, K2, Z23
+	VANDPS       Z10, Z19, Z22
+	VANDPS       Z10, Z19, Z25
+	VCVTDQ2PS    Z22, Z26
+	VCMPPS       $0x11, const01000000AVX512<>+0(SB), Z25, K2
+	VBLENDMPS    Z26, Z22, K2, Z25
+	VDIVPS       Z25, Z23, Z23
+	VCMPPS       $0x00, const00000000AVX512<>+0(SB), Z19, K2
+	VBLENDMPS    const3f000000AVX512<>+0(SB), Z23, K2, Z23
+	VFMADD213PS  Z11, Z27, Z23
+	VCMPPS       $0x15, const00000000AVX512<>+0(SB), Z19, K2
+	VMOVAPS.Z    Z0, K2, Z22
+	VANDPS       Z10, Z19, Z19
+	VMOVUPS      const42c80000AVX512<>+0(SB), Z25
+	VCMPPS       $0x11, Z19, Z25, K2
+	VBLENDMPS    Z22, Z23, K2, Z19
+	VMOVAPS      Z24, Z22
+	VMOVAPS      Z19, Z19
 	JMP          done1
 
 DATA const3e5b33b6AVX512<>+0(SB)/64, $"\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>\xb63[>"

@@ -27,13 +27,19 @@ type laner struct {
 	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
 	rows    map[*lane.Stream]reg.GPVirtual // their pointers, if there is one
 	strides map[string]reg.GPVirtual
-	rares   map[*lane.Value]int // the number in the labels of each Rare
-	labels  int                 // numbers so far
-	mask    reg.Register        // of the last lanes, nil for whole vectors
-	wide    reg.Register        // the same for float64, if that differs
+	rares   map[*lane.Value]*rare
+	mask    reg.Register // of the last lanes, nil for whole vectors
+	wide    reg.Register // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
 	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
+}
+
+// A rare is what the steps after a Rare need of it.
+type rare struct {
+	label int           // the number in its labels
+	lanes reg.GPVirtual // in which its condition holds
+	short bool          // there is a Short
 }
 
 // An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each
@@ -123,8 +129,10 @@ func folds(n *lane.Value, i int) bool {
 		return i == 1 || i == 2 || i == 4
 	case lane.ScaleBy:
 		return i == 3
-	case lane.Rare:
+	case lane.Rare, lane.Short:
 		return i == 1
+	case lane.AtLeast, lane.AtMost:
+		return i == 0
 	case lane.MulAdd, lane.NegMulAdd, lane.Lookup, lane.Var, lane.Widen:
 		return true
 	}
@@ -159,7 +167,7 @@ func (m *laner) Scratch(n *lane.Value) (registers int) {
 		}
 	}
 	switch {
-	case (n.Op == lane.Select || n.Op == lane.Rare) && !m.EVEX(), n.Op == lane.CopySign:
+	case (n.Op == lane.Select || n.Op == lane.Rare || n.Op == lane.Short) && !m.EVEX(), n.Op == lane.CopySign:
 		registers++
 	case (n.Op == lane.MulAdd || n.Op == lane.NegMulAdd) && (n.Args[0].Shared() || n.Args[1].Shared()):
 		registers++
@@ -636,9 +644,9 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 		m.VCMPPS(predicates[lane.Less][1], y(3), x(2), k)
 		m.VSCALEFPS_Z(y(1), x(0), k, dst)
 	case lane.AtLeast:
-		m.VMAXPS(x(0), x(1), dst) // the second operand, x, where they are equal or one is NaN
+		m.VMAXPS(y(0), x(1), dst) // the second operand, x, where they are equal or one is NaN
 	case lane.AtMost:
-		m.VMINPS(x(0), x(1), dst)
+		m.VMINPS(y(0), x(1), dst)
 	case lane.ShiftLeft:
 		m.VPSLLD(operand.Imm(uint64(n.Bits)), x(0), dst)
 	case lane.ShiftRight:
@@ -662,13 +670,8 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 	case lane.Select:
 		m.choose(n, dst, vector)
 	case lane.Blank:
-	case lane.Rare:
-		m.rare(n, vector)
-	case lane.Else:
-		m.JMP(operand.LabelRef(m.rareLabel("done", n.Args[0])))
-		m.Label(m.rareLabel(emit.EndBehindLabel, n.Args[0]))
-	case lane.Done:
-		m.Label(m.rareLabel("done", n.Args[0]))
+	case lane.Rare, lane.Short, lane.Usual, lane.Whole, lane.Done:
+		m.way(n, vector)
 	default:
 		m.binary(n, dst, vector)
 	}
@@ -794,13 +797,48 @@ func (m *laner) choose(n *lane.Value, dst reg.Register, vector int) {
 	}
 }
 
-// rare emits the comparison of a Rare, and the jump.
-func (m *laner) rare(n *lane.Value, vector int) {
-	if m.rares == nil {
-		m.rares = map[*lane.Value]int{}
+// way emits the steps of a Rare: comparisons, jumps and labels.
+func (m *laner) way(n *lane.Value, vector int) {
+	if n.Op == lane.Rare {
+		if m.rares == nil {
+			m.rares = map[*lane.Value]*rare{}
+		}
+		m.rares[n] = &rare{label: len(m.rares) + 1, lanes: m.lanesLess(n, vector)}
 	}
-	m.labels++
-	m.rares[n] = m.labels
+	r := m.rares[n]
+	if n.Op != lane.Rare {
+		r = m.rares[n.Args[len(n.Args)-1]]
+	}
+	label := func(name string) string { return fmt.Sprint(name, r.label) }
+	switch n.Op {
+	case lane.Rare:
+		m.TESTL(r.lanes, r.lanes)
+		if r.short = n.Bits != 0; !r.short {
+			m.JNZ(operand.LabelRef(label(emit.BehindLabel)))
+			break
+		}
+		m.JNZ(operand.LabelRef(label(emit.BehindLabel + "short")))
+		m.Label(label(emit.BehindLabel + "short"))
+	case lane.Short:
+		m.TESTL(r.lanes, m.lanesLess(n, vector))
+		m.JNZ(operand.LabelRef(label(emit.BehindLabel)))
+	case lane.Usual:
+		if r.short {
+			m.JMP(operand.LabelRef(label("enter")))
+			m.Label(label(emit.EndBehindLabel))
+			m.Label(label("enter"))
+		}
+	case lane.Whole:
+		m.Label(label(emit.BehindLabel))
+	case lane.Done:
+		m.JMP(operand.LabelRef(label("done")))
+		m.Label(label(emit.EndBehindLabel))
+		m.Label(label("done"))
+	}
+}
+
+// lanesLess are the lanes in which the second operand is less than the first, as int32.
+func (m *laner) lanesLess(n *lane.Value, vector int) reg.GPVirtual {
 	const greater = 6
 	x, limit, bits := m.reg(n.Args[0], vector), m.op(n.Args[1], vector), m.GP32()
 	if m.EVEX() {
@@ -812,12 +850,8 @@ func (m *laner) rare(n *lane.Value, vector int) {
 		m.VPCMPGTD(limit, x, t)
 		m.VMOVMSKPS(t, bits)
 	}
-	m.TESTL(bits, bits)
-	m.JNZ(operand.LabelRef(m.rareLabel(emit.BehindLabel, n)))
-	m.Label(m.rareLabel(emit.BehindLabel, n))
+	return bits
 }
-
-func (m *laner) rareLabel(name string, n *lane.Value) string { return fmt.Sprint(name, m.rares[n]) }
 
 // chooseDouble emits a Select of float64.
 func (m *laner) chooseDouble(n *lane.Value, dst reg.Register, vector int) {

@@ -15,39 +15,85 @@ const (
 	leastSquare = 0x2b800000 // 2^-40: the parts of the squares of larger numbers are not subnormal
 	leastTanh   = 0x21800000 // 2^-60: nor are the squares themselves
 
-	// Up to here no step of a slope is subnormal, with negative numbers either.
-	lastSiLUSlope     = 0x42ae0000 // 87
-	lastGELUSlope     = 0x414c0000 // 12.75
-	lastGELUTanhSlope = 0x411f0000 // 9.9375
+	// Up to here no power of two or step of a slope is subnormal, with negative numbers either.
+	lastSiLU      = 0x42ae0000 // 87
+	lastGELUTanh  = 0x411f0000 // 9.9375
+	lastGELUSlope = 0x414c0000 // 12.75
+
+	// Here 2^t is from 2^128 to 2^129. Its steps make a NaN, which fraction takes for an infinity.
+	infiniteSiLU     = 0xc2b20000 // -89
+	infiniteGELUTanh = 0xc1214000 // -10.078125
 )
 
 // anySiLU is SiLU, by careful steps where others may take long. So are the functions below. Numbers
-// within the limits of a Rare are within the limits of the function, too.
+// from From to To are within the limits of the function, too. Short steps put others within limits:
+// then z/(1+2^t) is z above, and -0 below.
 func anySiLU(b *Builder, x *Value) *Value {
-	return b.rareOf(x, twiceUnit, spec.SiLUSubnormal&^spec.SignBit, wholeSiLU, usualSiLU)
+	return b.rareOf(x, wholeSiLU, Ways{
+		From: twiceUnit, To: lastSiLU, Beyond: spec.SiLULowest &^ spec.SignBit,
+		In: func() []*Value { return []*Value{x, x} },
+		Short: func() []*Value {
+			z := b.AtLeast(x, b.Const(infiniteSiLU))
+			return []*Value{z, b.AtMost(z, b.Const(spec.SiLUHighest))}
+		},
+		Usual: func(in []*Value) []*Value { return b.one(b.fraction(in[0], b.plainPower(b.siluSums(in[1])))) },
+	})
 }
 
 func anyGELUTanh(b *Builder, x *Value) *Value {
-	return b.rareOf(x, leastSquare, spec.GELUTanhSubnormal&^spec.SignBit, wholeGELUTanh, usualGELUTanh)
+	return b.rareOf(x, wholeGELUTanh, Ways{
+		From: twiceUnit, To: lastGELUTanh, Beyond: spec.GELUTanhLowest &^ spec.SignBit,
+		In: func() []*Value { return []*Value{x, x, b.Abs(x)} },
+		Short: func() []*Value {
+			z := b.AtLeast(x, b.Const(infiniteGELUTanh))
+			return []*Value{z, b.AtMost(z, b.Const(spec.GELUTanhHighest)), b.AtMost(b.Abs(x), b.Const(infiniteGELUTanh&^spec.SignBit))}
+		},
+		Usual: func(in []*Value) []*Value {
+			return b.one(b.fraction(in[0], b.plainPower(b.geluTanhSums(in[1], b.AtLeast(in[2], b.number(0x1p-30))))))
+		},
+	})
 }
 
 func anyGELU(b *Builder, x *Value) *Value {
-	return b.rareOf(x, leastSquare, spec.GELUSubnormal&^spec.SignBit, wholeGELU, usualGELU)
+	return b.rareOf(x, wholeGELU, Ways{
+		From: twiceUnit, To: spec.GELUSubnormal &^ spec.SignBit, Beyond: spec.GELULowest &^ spec.SignBit,
+		In: func() []*Value { return b.one(b.Abs(x)) },
+		Short: func() []*Value { // T(0) is 0, so that numbers far from 0 are max(x, -0)
+			return b.one(b.Select(Less, b.Abs(x), b.number(14), b.Abs(x), b.Const(0)))
+		},
+		Usual: func(in []*Value) []*Value { return b.one(b.usualGELU(x, in[0], b.AtLeast(in[0], b.number(0x1p-30)))) },
+	})
 }
 
 func anyTanh(b *Builder, x *Value) *Value {
-	return b.rareOf(x, leastTanh, spec.Infinity, wholeTanh, (*Builder).Tanh)
+	return b.rareOf(x, wholeTanh, Ways{From: leastTanh, To: spec.Infinity, Usual: func([]*Value) []*Value { return b.one(b.Tanh(x)) }})
 }
 
 // rareOf is a Rare with one result.
-func (b *Builder) rareOf(x *Value, from, to uint32, whole, usual Function) *Value {
-	one := func(f Function) func() []*Value { return func() []*Value { return []*Value{f(b, x)} } }
-	return b.Rare(x, from, to, one(whole), one(usual))[0]
+func (b *Builder) rareOf(x *Value, whole Function, w Ways) *Value {
+	w.Whole = func() []*Value { return b.one(whole(b, x)) }
+	return b.Rare(x, w)[0]
 }
 
-func usualSiLU(b *Builder, x *Value) *Value     { return b.siluOf(x, x) }
-func usualGELUTanh(b *Builder, x *Value) *Value { return b.geluTanhOf(x, x) }
-func usualGELU(b *Builder, x *Value) *Value     { return b.geluOf(x, b.Abs(x)) }
+func (*Builder) one(x *Value) []*Value { return []*Value{x} }
+
+// plainPower is 2^t, of a normal number.
+func (b *Builder) plainPower(c, high, low *Value) *Value {
+	k, r := b.reduced(c, high, low)
+	return b.AddInt(b.horner(spec.Exp2Coefficients[:], r), b.ShiftLeft(k, 23))
+}
+
+// fraction is z/(1+p). A NaN in p, which short steps have for numbers far below 0, is an infinity.
+func (b *Builder) fraction(z, p *Value) *Value {
+	return b.Div(z, b.Add(b.AtMost(b.Const(spec.Infinity), p), b.Const(spec.One)))
+}
+
+// usualGELU is max(x, 0) - T(a)·e^(-of²/2) where the exponential is a normal number. -0 in place of
+// 0 is the result of numbers far below 0.
+func (b *Builder) usualGELU(x, a, of *Value) *Value {
+	p := b.geluPower(of, spec.RoundMagic)
+	return b.NegMulAdd(p, b.geluFactor(a), b.AtLeast(x, b.Const(spec.SignBit)))
+}
 
 // whole returns the function for all numbers: by careful steps if these are worth it.
 func whole(function, careful Function) Function {
@@ -147,7 +193,7 @@ func (b *Builder) carefulGELU(x *Value) *Value {
 	lifted, _ := b.lift(x)
 	a := b.geluMagnitude(lifted)
 	t := b.geluFactor(a)
-	p := b.geluPower(b.AtLeast(a, b.number(0x1p-30)))
+	p := b.geluPower(b.AtLeast(a, b.number(0x1p-30)), spec.GELURound)
 
 	scale := b.Select(Less, x, b.Const(spec.GELUSubnormal), b.number(0x1p22), b.Const(0)) // its bits make a factor 2^149 larger
 	big := b.Mul(scale, b.number(-4))

@@ -197,7 +197,7 @@ func (b *Builder) GELU(x *Value) *Value { return b.geluOf(x, b.geluMagnitude(x))
 
 // geluOf is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits.
 func (b *Builder) geluOf(x, a *Value) *Value {
-	p := b.mayUnderflow(b.geluPower(a), b.Const(spec.GELUUnscale))
+	p := b.mayUnderflow(b.geluPower(a, spec.GELURound), b.Const(spec.GELUUnscale))
 	return b.NegMulAdd(p, b.geluFactor(a), b.AtLeast(x, b.Const(0)))
 }
 
@@ -205,11 +205,11 @@ func (b *Builder) geluMagnitude(x *Value) *Value {
 	return b.Abs(b.AtMost(b.AtLeast(x, b.Const(spec.GELULowest)), b.Const(spec.GELUHighest)))
 }
 
-// geluPower is e^(-a²/2) divided by GELUUnscale.
-func (b *Builder) geluPower(a *Value) *Value {
+// geluPower is e^(-a²/2), divided by GELUUnscale if round is GELURound.
+func (b *Builder) geluPower(a *Value, round uint32) *Value {
 	s, e := b.square(a)
 	high := b.Const(spec.GELUHigh)
-	k, r := b.split(s, high, b.Const(spec.GELURound))
+	k, r := b.split(s, high, b.Const(round))
 	r = b.NegMulAdd(high, e, b.MulAdd(b.Const(spec.GELULow), s, r))
 	return b.AddInt(b.horner(spec.Exp2Coefficients[:], r), b.ShiftLeft(k, 23))
 }

@@ -92,8 +92,10 @@ const (
 
 	// See Builder.Rare.
 	Blank // a variable without a first value
-	Rare  // goes behind Else if the second operand is less than the first, as int32, in no lane
-	Else  // goes to Done; the operand of both is the Rare
+	Rare  // goes to Usual if the second operand is less than the first, as int32, in no lane; else to Whole, unless Bits tells of a Short
+	Short // goes to Whole if it is in a lane in which it is for the Rare, the third operand
+	Usual // the operand of what follows is the Rare
+	Whole
 	Done
 )
 
@@ -129,7 +131,7 @@ func (v *Value) Is(bits uint32) bool { return v.Op == Const && v.Bits == bits }
 
 // IsStep reports whether v is an instruction without a result.
 func (v *Value) IsStep() bool {
-	return v.Op == Store || v.Op == Soon || v.Op == Set || v.Op == Rare || v.Op == Else || v.Op == Done
+	return v.Op == Store || v.Op == Soon || v.Op == Set || Rare <= v.Op && v.Op <= Done
 }
 
 // Shared reports whether all vectors share a value.
@@ -458,34 +460,62 @@ func (b *Builder) mayUnderflow(x, y *Value) *Value {
 	return b.Mul(x, y)
 }
 
-// Rare is what usual returns, or, for a vector with a lane in which the magnitude of x is not from
-// one to another number, what whole returns. Both have the same bits where both are right: whole
-// takes more steps, none of which has a subnormal operand or result. On some CPUs each one that has
-// takes as long as 50 others.
-func (b *Builder) Rare(x *Value, from, to uint32, whole, usual func() []*Value) (results []*Value) {
+// Ways are steps for vectors of several kinds. All have the same bits where they are right.
+type Ways struct {
+	// Usual is right where the magnitude of x is from From to To. It returns the results, given
+	// the numbers of In.
+	From, To uint32
+	Usual    func(in []*Value) []*Value
+
+	// With the numbers of Short in place of In's it is right for 0, magnitudes of at least Beyond,
+	// and NaN, too. Without Short there are no numbers.
+	Beyond    uint32
+	In, Short func() []*Value
+
+	// Whole is right for all x. It takes more steps, none of which has a subnormal operand or
+	// result. On some CPUs each one that has takes as long as 50 others.
+	Whole func() []*Value
+}
+
+// Rare is what the shortest way returns that is right for all lanes of a vector.
+func (b *Builder) Rare(x *Value, w Ways) (results []*Value) {
 	if !b.Skips {
-		return whole()
+		return w.Whole()
 	}
 	b.magnitude = [2]*Value{x, b.Abs(x)}
-	distance := b.AddInt(b.magnitude[1], b.Const(spec.SignBit-from))
-	limit := b.Const(spec.SignBit + to - from)
-	blank := len(*b.at)
-	rare := b.op(Rare, distance, limit)
-	set := func(values []*Value) {
+	set := func(vars, values []*Value) {
 		for i, v := range values {
-			b.Set(results[i], v)
+			b.Set(vars[i], v)
 		}
 	}
-	values := whole()
+	var in []*Value
+	if w.Short != nil {
+		for _, v := range w.In() {
+			in = append(in, b.Var(v))
+		}
+	}
+	distance := b.AddInt(b.magnitude[1], b.Const(spec.SignBit-w.From))
+	blank := len(*b.at)
+	rare := b.op(Rare, distance, b.Const(spec.SignBit+w.To-w.From))
+	if w.Short != nil { // 0 is the largest int32 here
+		rare.Bits = 1
+		b.op(Short, b.Const(spec.SignBit-1+w.Beyond), b.AddInt(b.magnitude[1], b.Const(spec.SignBit-1)), rare)
+	}
+	if w.Short != nil {
+		set(in, w.Short())
+	}
+	b.op(Usual, rare)
+	b.usual = true
+	values := w.Usual(in)
+	b.usual = false
 	for range values {
 		results = append(results, &Value{Op: Blank})
 	}
 	*b.at = slices.Insert(*b.at, blank, results...)
-	set(values)
-	b.op(Else, rare)
-	b.usual = true
-	set(usual())
-	b.usual = false
+	set(results, values)
+	b.op(Whole, rare)
+	b.magnitude = [2]*Value{} // takes no register up to here
+	set(results, w.Whole())
 	b.op(Done, rare)
 	return results
 }

@@ -128,15 +128,12 @@ func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
 		}
 	}
 	for part, nodes := range p.parts() {
-		careful := 0
+		careful := false
 		for _, n := range nodes {
-			if n.Op == Else {
-				careful--
-			}
 			for i, a := range n.Args {
 				w := m.Worth(n, i)
 				switch {
-				case careful > 0: // at last
+				case careful: // at last
 				case part == Row && p.Count != "":
 					w *= rows * rows
 				default:
@@ -144,8 +141,11 @@ func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
 				}
 				worth[a] += w
 			}
-			if n.Op == Rare {
-				careful++
+			switch n.Op {
+			case Rare, Whole:
+				careful = true
+			case Usual, Done:
+				careful = false
 			}
 		}
 	}

@@ -26,7 +26,8 @@ func backward(f spec.Function, from, to uint32, whole, usual slope) Kernel {
 				return []*Value{y, k}
 			}
 		}
-		results := b.Rare(x, from, to, both(whole.limited), both(usual))
+		steps := both(usual)
+		results := b.Rare(x, Ways{From: from, To: to, Usual: func([]*Value) []*Value { return steps() }, Whole: both(whole.limited)})
 		b.Store(b.Slice("f"), results[0])
 		b.Store(b.Slice("dx"), b.mayUnderflow(b.Load(b.Slice("dy")), results[1]))
 	}}
@@ -106,7 +107,7 @@ func geluSlope(b *Builder, x *Value) (y, k *Value) {
 
 func usualGELUSlope(b *Builder, x *Value) (y, k *Value) {
 	part := b.Mul(x, b.density(x))
-	y = usualGELU(b, x)
+	y = b.geluOf(x, b.Abs(x))
 	return y, b.Add(b.Div(y, x), part)
 }
 

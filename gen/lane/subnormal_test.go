@@ -115,23 +115,32 @@ func (m *evaluator) run(p *Program) {
 	m.values = map[*Value]uint32{}
 	nodes := slices.Concat(p.before, p.row, p.after)
 	find := func(op Op, rare *Value) int {
-		return slices.IndexFunc(nodes, func(n *Value) bool { return n.Op == op && n.Args[0] == rare })
+		return slices.IndexFunc(nodes, func(n *Value) bool { return n.Op == op && n.Args[len(n.Args)-1] == rare })
 	}
+	less := func(n *Value) bool { return int32(m.bits(n.Args[1])) < int32(m.bits(n.Args[0])) }
 	for i := 0; i < len(nodes); i++ {
 		switch n := nodes[i]; n.Op {
 		case Load:
 			m.values[n] = math.Float32bits(m.in[n.Stream.Slice])
+		case Var:
+			m.values[n] = m.bits(n.Args[0])
 		case Store:
 			m.out[n.Stream.Slice] = m.float(n.Args[0])
 		case Set:
 			m.values[n.Args[0]] = m.bits(n.Args[1])
 		case Rare:
-			if int32(m.bits(n.Args[0])) <= int32(m.bits(n.Args[1])) {
-				i = find(Else, n)
+			if !less(n) {
+				i = find(Usual, n)
+			} else if n.Bits == 0 {
+				i = find(Whole, n)
 			}
-		case Else:
+		case Short:
+			if less(n) {
+				i = find(Whole, n.Args[2])
+			}
+		case Whole:
 			i = find(Done, n.Args[0])
-		case Blank, Done:
+		case Blank, Usual, Done:
 		default:
 			m.values[n] = m.result(n)
 		}
