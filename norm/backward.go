@@ -346,7 +346,7 @@ func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
 	clear(s.dots[:n])
 	for i := range n {
 		to, x, sums := to.row(i), x.row(i), s.sums[i][:]
-		eachChain(x, doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], to[at:], x[at:], doubleChains, n, shifts[i]) })
+		eachChain(len(x), doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], to[at:], x[at:], doubleChains, n, shifts[i]) })
 	}
 	for i := range n {
 		s.inv[i] = float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums[i])/size+float64(j.eps)))
@@ -354,7 +354,7 @@ func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
 	clear(s.sums[:n])
 	for i := range n {
 		y, dy, sums, dots := y.row(i), dy.row(i), s.sums[i][:], s.dots[i][:]
-		eachChain(y, doubleChains, func(n, at, chains int) {
+		eachChain(len(y), doubleChains, func(n, at, chains int) {
 			k.NormTerms(sums[:chains], dots[:chains], y[at:], dy[at:], j.weight[at:], doubleChains, n, s.inv[i])
 		})
 	}
@@ -374,23 +374,23 @@ const doubleChains = 8
 // cannot be preempted.
 const partElements = 1 << 15
 
-// eachChain calls f for the elements of a row that fill all chains, n for each, and for those that
-// are left. Sums go on from one part to the next.
-func eachChain(row []float32, chains int, f func(n, at, chains int)) {
-	at, d := 0, len(row)
-	for d-at >= chains {
+// eachChain calls f for the elements of a row of d that fill all chains, n for each, and for those
+// that are left. Sums go on from one part to the next. It is short enough for the compiler to write
+// the loop in place of its calls.
+func eachChain(d, chains int, f func(n, at, chains int)) {
+	for at := 0; at < d; {
 		n := min(d-at, partElements) / chains
+		if n == 0 {
+			n, chains = 1, d-at
+		}
 		f(n, at, chains)
 		at += n * chains
-	}
-	if at < d {
-		f(1, at, d-at)
 	}
 }
 
 // add sets dst to x + y.
 func add(t *tier.Tier, dst, x, y []float32) {
-	eachChain(dst, 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
+	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
 // store writes row i of a group of the gradient of x, and adds direct, unless that is nil.
@@ -399,7 +399,7 @@ func (s *gradientGroup) store(j *backwardJob, i int, dx, direct, dy, y []float32
 	if direct != nil {
 		to = s.part[:len(dx)]
 	}
-	eachChain(to, 1, func(n, at, _ int) {
+	eachChain(len(to), 1, func(n, at, _ int) {
 		j.tier.Rows().NormGradients(to[at:][:n], dy[at:], j.weight[at:], y[at:], s.center[i], s.slope[i], s.inv[i])
 	})
 	if direct != nil {
@@ -422,7 +422,7 @@ func (s *gradientGroup) shift(t *tier.Tier, y, x matrix, rests *[groupRows]float
 	clear(s.chains[:n])
 	for i := range n {
 		x, sums := x.row(i), s.chains[i][:]
-		eachChain(x, all, func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], all, n) })
+		eachChain(len(x), all, func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], all, n) })
 	}
 	var means [groupRows]float32
 	for i := range n {
@@ -431,7 +431,7 @@ func (s *gradientGroup) shift(t *tier.Tier, y, x matrix, rests *[groupRows]float
 	clear(s.chains[:n])
 	for i := range n {
 		x, y, sums := x.row(i), y.row(i), s.chains[i][:]
-		eachChain(x, all, func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], all, n, means[i]) })
+		eachChain(len(x), all, func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], all, n, means[i]) })
 	}
 	for i := range n {
 		rests[i] = rows.SumOfHalves(t, s.chains[i][:]) / size
