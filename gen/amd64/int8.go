@@ -285,9 +285,9 @@ func wholeTiles(most int) (list []spec.TileShape) {
 	return list
 }
 
-// eachTile emits the loops over tiles of shapes with the same vectors. Four rows and three may share
-// a loop, see emit.Heights. With one or two rows, or one vector, jumps over rows take 5 to 30% more
-// time on Granite Rapids.
+// eachTile emits the loops over tiles of shapes with the same vectors. Four rows and three may
+// share a loop, see emit.Heights. With one or two rows, or one vector, jumps over rows take more
+// time than they save.
 func (t *int8Gemmer) eachTile(dot int8Dot, shapes []spec.TileShape, name string) {
 	for ; len(shapes) > 0; shapes = shapes[1:] {
 		s, least := shapes[0], shapes[0].Rows
@@ -299,7 +299,7 @@ func (t *int8Gemmer) eachTile(dot int8Dot, shapes []spec.TileShape, name string)
 }
 
 // sharesRows tells whether four rows and three share a loop. They do not where a row takes so few
-// instructions on a word that the jumps over rows take 3 to 7% more time there.
+// instructions on a word that the jumps over rows take more time than they save.
 func (t *int8Gemmer) sharesRows(dot int8Dot) bool {
 	switch dot.(type) {
 	case vnniDot:

@@ -50,9 +50,9 @@ func (t *int8Gemmer) wholePanel(dot int8Dot, name string) {
 
 func (*vnniWhole) prepare(*int8Gemmer) {}
 
-// bothHalves emits the loop over the words of a panel, so many at once, and f for the numbers in the
-// lower halves of their bytes, then for those in the upper halves: ws by word and vector. x moves on
-// with them, and the codes of the first word are disp bytes from there.
+// bothHalves emits the loop over the words of a panel, so many at once, and f for the numbers in
+// the lower halves of their bytes, then for those in the upper halves: ws by word and vector. x
+// moves on with them, and the codes of the first word are disp bytes from there.
 //
 // Prefetches follow each f: a CPU drops those for which it has no buffer, so they come a few at a
 // time.

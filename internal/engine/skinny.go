@@ -230,7 +230,7 @@ func take[F any](way *F, has bool, there F) {
 	}
 }
 
-// The types of 16 bits, and those of 8 bits with an exponent.
+// Types of 16 bits, and of 8 bits with an exponent.
 var (
 	halfTypes = [2]view.DType{view.Float16, view.BFloat16}
 	byteTypes = [2]view.DType{ukernel.Float8E4M3, ukernel.Float8E5M2}

@@ -421,7 +421,7 @@ func (f *pvEmitter) block(s columnBlock) {
 	}
 }
 
-// masks makes the masks of a block, and has columns count those of the block alone.
+// masks makes the masks of a block, and has columns count the block's alone.
 func (f *pvEmitter) masks(s columnBlock) {
 	const above = 6
 	f.where = make([]reg.OpmaskVirtual, s.vectors)
