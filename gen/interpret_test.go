@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,7 +25,8 @@ type interpreter struct {
 	places map[string]place
 	less   bool // signed, of the last comparison
 	zero   bool
-	carry  bool // of the last shift
+	carry  bool  // of the last shift or comparison
+	last   int64 // the difference of the last comparison
 }
 
 // avx512Assembly returns the assembly for AVX-512.
@@ -131,8 +133,13 @@ func (in *interpreter) address(op string) int {
 		}
 		return in.args[name]
 	}
-	if name, is := strings.CutSuffix(op, "+0(SB)"); is {
-		return in.data[name]
+	if symbol, is := strings.CutSuffix(op, "(SB)"); is {
+		name, offset, _ := strings.Cut(symbol, "+")
+		n, err := strconv.Atoi(offset)
+		if err != nil {
+			panic(err)
+		}
+		return in.data[name] + n
 	}
 	p, ok := in.places[op]
 	if !ok {
@@ -288,10 +295,10 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		in.zero = in.value(ops[0])&in.value(last) == 0
 	case "CMPQ":
 		x, y := in.value(ops[0]), in.value(ops[1])
-		in.zero, in.less = x == y, x < y
+		in.zero, in.less, in.carry, in.last = x == y, x < y, uint64(x) < uint64(y), x-y
 	case "JMP":
 		return last
-	case "JZ", "JE":
+	case "JZ", "JE", "JEQ":
 		if in.zero {
 			return last
 		}
@@ -317,6 +324,18 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		}
 	case "JCC":
 		if !in.carry {
+			return last
+		}
+	case "JPS": // after a comparison, as the next two
+		if bits.OnesCount8(uint8(in.last))%2 == 0 {
+			return last
+		}
+	case "JPL":
+		if in.last >= 0 {
+			return last
+		}
+	case "JOC":
+		if in.less == (in.last < 0) {
 			return last
 		}
 	default:

@@ -43,7 +43,7 @@ func TestVNNI(t *testing.T) {
 		{"further bits of another word", ukernel.U5x16, 16, "VPSLLD", "$0x0f", "$0x0e"},
 		{"half of an offset", ukernel.S6x16, 16, "VPMADDWD", "const00000020AVX512<>+0(SB)", "const00000010AVX512<>+0(SB)"},
 		{"half of an offset", ukernel.S6x16, 48, "VPSLLD", "$0x05", "$0x04"},
-		{"further bits of another step", ukernel.U5x32, 48, "VPSLLD", "$0x03", "$0x02"},
+		{"further bits of another step", ukernel.U5x32, 48, "VPSRLD", "$0x01", "$0x02"},
 	} {
 		c := vnniCase{format: mutant.format, lanes: mutant.lanes, m: 1, k: mutant.format.HeadSteps()}
 		changed := regexp.MustCompile(mutant.opcode+" +"+regexp.QuoteMeta(mutant.old)+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
