@@ -11,9 +11,9 @@ import "github.com/attn-go/attn/gen/spec"
 const (
 	leastUnit = 0x00800000 // 2^-126
 	twiceUnit = 0x01000000 // 2^-125
+	fourUnits = 0x01800000 // 2^-124
 
-	leastSquare = 0x2b800000 // 2^-40: the parts of the squares of larger numbers are not subnormal
-	leastTanh   = 0x21800000 // 2^-60: nor are the squares themselves
+	leastTanh = 0x21800000 // 2^-60: the squares of larger numbers are not subnormal
 
 	// Up to here no power of two or step of a slope is subnormal, with negative numbers either.
 	lastSiLU      = 0x42ae0000 // 87
@@ -29,19 +29,25 @@ const (
 // from From to To are within the limits of the function, too. Short steps put others within limits:
 // then z/(1+2^t) is z above, and -0 below.
 func anySiLU(b *Builder, x *Value) *Value {
-	return b.rareOf(x, wholeSiLU, Ways{
+	return b.rareOf(x, wholeSiLU, siluWays(b, x, spec.SiLUHighest))
+}
+func anyGELUTanh(b *Builder, x *Value) *Value { return b.rareOf(x, wholeGELUTanh, geluTanhWays(b, x)) }
+func anyGELU(b *Builder, x *Value) *Value     { return b.rareOf(x, wholeGELU, geluWays(b, x)) }
+
+func siluWays(b *Builder, x *Value, highest uint32) Ways {
+	return Ways{
 		From: twiceUnit, To: lastSiLU, Beyond: spec.SiLULowest &^ spec.SignBit,
 		In: func() []*Value { return []*Value{x, x} },
 		Short: func() []*Value {
 			z := b.AtLeast(x, b.Const(infiniteSiLU))
-			return []*Value{z, b.AtMost(z, b.Const(spec.SiLUHighest))}
+			return []*Value{z, b.AtMost(z, b.Const(highest))}
 		},
-		Usual: func(in []*Value) []*Value { return b.one(b.fraction(in[0], b.plainPower(b.siluSums(in[1])))) },
-	})
+		Usual: func(in []*Value) []*Value { return []*Value{b.fraction(in[0], b.plainPower(b.siluSums(in[1])))} },
+	}
 }
 
-func anyGELUTanh(b *Builder, x *Value) *Value {
-	return b.rareOf(x, wholeGELUTanh, Ways{
+func geluTanhWays(b *Builder, x *Value) Ways {
+	return Ways{
 		From: twiceUnit, To: lastGELUTanh, Beyond: spec.GELUTanhLowest &^ spec.SignBit,
 		In: func() []*Value { return []*Value{x, x, b.Abs(x)} },
 		Short: func() []*Value {
@@ -49,33 +55,35 @@ func anyGELUTanh(b *Builder, x *Value) *Value {
 			return []*Value{z, b.AtMost(z, b.Const(spec.GELUTanhHighest)), b.AtMost(b.Abs(x), b.Const(infiniteGELUTanh&^spec.SignBit))}
 		},
 		Usual: func(in []*Value) []*Value {
-			return b.one(b.fraction(in[0], b.plainPower(b.geluTanhSums(in[1], b.AtLeast(in[2], b.number(0x1p-30))))))
+			return []*Value{b.fraction(in[0], b.plainPower(b.geluTanhSums(in[1], b.visibleSquare(in[2]))))}
 		},
-	})
+	}
 }
 
-func anyGELU(b *Builder, x *Value) *Value {
-	return b.rareOf(x, wholeGELU, Ways{
+func geluWays(b *Builder, x *Value) Ways {
+	return Ways{
 		From: twiceUnit, To: spec.GELUSubnormal &^ spec.SignBit, Beyond: spec.GELULowest &^ spec.SignBit,
-		In: func() []*Value { return b.one(b.Abs(x)) },
+		In: func() []*Value { return []*Value{b.Abs(x)} },
 		Short: func() []*Value { // T(0) is 0, so that numbers far from 0 are max(x, -0)
-			return b.one(b.Select(Less, b.Abs(x), b.number(14), b.Abs(x), b.Const(0)))
+			return []*Value{b.Select(Less, b.Abs(x), b.number(14), b.Abs(x), b.Const(0))}
 		},
-		Usual: func(in []*Value) []*Value { return b.one(b.usualGELU(x, in[0], b.AtLeast(in[0], b.number(0x1p-30)))) },
-	})
+		Usual: func(in []*Value) []*Value { return []*Value{b.usualGELU(x, in[0], b.visibleSquare(in[0]))} },
+	}
 }
 
 func anyTanh(b *Builder, x *Value) *Value {
-	return b.rareOf(x, wholeTanh, Ways{From: leastTanh, To: spec.Infinity, Usual: func([]*Value) []*Value { return b.one(b.Tanh(x)) }})
+	return b.rareOf(x, wholeTanh, Ways{From: leastTanh, To: spec.Infinity, Usual: func([]*Value) []*Value { return []*Value{b.Tanh(x)} }})
 }
 
 // rareOf is a Rare with one result.
 func (b *Builder) rareOf(x *Value, whole Function, w Ways) *Value {
-	w.Whole = func() []*Value { return b.one(whole(b, x)) }
+	w.Whole = func() []*Value { return []*Value{whole(b, x)} }
 	return b.Rare(x, w)[0]
 }
 
-func (*Builder) one(x *Value) []*Value { return []*Value{x} }
+// visibleSquare is a, but 2^-30 for numbers below: where their squares are added to numbers near 1,
+// that makes the same sums.
+func (b *Builder) visibleSquare(a *Value) *Value { return b.AtLeast(a, b.number(0x1p-30)) }
 
 // plainPower is 2^t, of a normal number.
 func (b *Builder) plainPower(c, high, low *Value) *Value {
@@ -173,11 +181,10 @@ func (b *Builder) carefulGELUTanh(x *Value) *Value {
 	return b.geluTanhOfParts(x, up, c, k, r)
 }
 
-// geluTanhParts takes the square of 2^-30 for squares of smaller numbers: there p is 1.
 func (b *Builder) geluTanhParts(x *Value) (up, c, k, r *Value) {
 	lifted, up := b.lift(x)
 	_, c = b.geluTanhLimits(lifted)
-	k, r = b.biased(b.geluTanhSums(c, b.AtLeast(b.Abs(c), b.number(0x1p-30))))
+	k, r = b.biased(b.geluTanhSums(c, b.visibleSquare(b.Abs(c))))
 	return up, c, k, r
 }
 
@@ -193,7 +200,7 @@ func (b *Builder) carefulGELU(x *Value) *Value {
 	lifted, _ := b.lift(x)
 	a := b.geluMagnitude(lifted)
 	t := b.geluFactor(a)
-	p := b.geluPower(b.AtLeast(a, b.number(0x1p-30)), spec.GELURound)
+	p := b.geluPower(b.visibleSquare(a), spec.GELURound)
 
 	scale := b.Select(Less, x, b.Const(spec.GELUSubnormal), b.number(0x1p22), b.Const(0)) // its bits make a factor 2^149 larger
 	big := b.Mul(scale, b.number(-4))

@@ -140,15 +140,12 @@ func (b *Builder) halfOf(k *Value) *Value {
 	return b.And(b.ShiftLeft(k, 22), b.Const(spec.Exponent))
 }
 
-// powers are the numbers of power for t and for -t. -t has -n and -r, where t has n and r. And
-// -n/2, rounded down, is n/2, rounded down, less n.
-func (b *Builder) powers(c, high, low *Value) (p, g, negP, negG *Value) {
+// powers are 2^t and 2^-t, of normal numbers. -t has -n and -r, where t has n and r.
+func (b *Builder) powers(c, high, low *Value) (p, negP *Value) {
 	k, r := b.reduced(c, high, low)
-	one, half := b.Const(spec.One), b.halfOf(k)
-	negHalf := b.SubInt(half, b.ShiftLeft(k, 23))
-	p = b.SubInt(b.horner(spec.Exp2Coefficients[:], r), negHalf)
-	negP = b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), half)
-	return p, b.SubInt(one, half), negP, b.SubInt(one, negHalf)
+	n := b.ShiftLeft(k, 23)
+	p = b.AddInt(b.horner(spec.Exp2Coefficients[:], r), n)
+	return p, b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), n)
 }
 
 func (b *Builder) SiLU(x *Value) *Value { return b.siluOf(b.siluLimits(x)) }

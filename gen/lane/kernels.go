@@ -28,9 +28,9 @@ var functions = []Kernel{
 	elements(spec.RoundBF16, (*Builder).factorBF16), {Function: spec.WidenPairs, Number: "d", Vectors: 3, Body: widenPairs}, {Function: spec.NarrowPairs, Number: "d", Vectors: 4, Body: narrowPairs},
 	elements(spec.SiLU, anySiLU), elements(spec.GELU, anyGELU), elements(spec.GELUTanh, anyGELUTanh),
 	gated(spec.SwiGLU, anySiLU), gated(spec.GeGLU, anyGELU), gated(spec.GeGLUTanh, anyGELUTanh),
-	backward(spec.SiLUBackward, twiceUnit, lastSiLU, siluSlope, usualSiLUSlope),
-	backward(spec.GELUBackward, leastSquare, lastGELUSlope, geluSlope, usualGELUSlope),
-	backward(spec.GELUTanhBackward, leastSquare, lastGELUTanh, geluTanhSlope, usualGELUTanhSlope),
+	backward(spec.SiLUBackward, slopes{siluSlope, siluSlopeWays, usualSiLUSlope, noSlope, lastSiLU}),
+	backward(spec.GELUBackward, slopes{geluSlope, geluWays, usualGELUSlope, noSlope, lastGELUSlope}),
+	backward(spec.GELUTanhBackward, slopes{geluTanhSlope, geluTanhWays, usualGELUTanhSlope, steep, lastGELUTanh}),
 }
 
 func elements(f spec.Function, of Function) Kernel {

@@ -15,23 +15,51 @@ func (b *Builder) number(x float32) *Value { return b.Const(math.Float32bits(x))
 // A slope is f(x) and the slope there.
 type slope func(b *Builder, x *Value) (y, k *Value)
 
-// backward multiplies dy by the slope of a function, and writes the function, too. usual is right
-// for magnitudes from one to another number.
-func backward(f spec.Function, from, to uint32, whole, usual slope) Kernel {
+// Slopes are the steps of a slope.
+type slopes struct {
+	whole slope
+	ways  func(b *Builder, x *Value) Ways                       // of the function
+	usual func(b *Builder, x *Value, in []*Value) (y, k *Value) // with its numbers
+	flat  func(b *Builder, x *Value) *Value                     // the slope far below 0
+	last  uint32                                                // no step of usual is subnormal up to here
+}
+
+// backward multiplies dy by the slope of a function, and writes the function, too. Short steps take
+// a slope of their own for the numbers that the usual ones are not right for: x + 1/2, where that
+// is from 0 to 1. Whether they do is the sign of a further number.
+func backward(f spec.Function, s slopes) Kernel {
 	return Kernel{Function: f, Lanes: "f", Body: func(b *Builder) {
 		x := b.Load(b.Slice("x"))
-		both := func(of slope) func() []*Value {
-			return func() []*Value {
-				y, k := of(b, x)
-				return []*Value{y, k}
-			}
+		w := s.ways(b, x)
+		w.From, w.To = fourUnits, min(w.To, s.last)
+		in, short := w.In, w.Short
+		w.In = func() []*Value { return append(in(), b.Abs(x), b.Abs(x)) }
+		w.Short = func() []*Value {
+			k := b.AtMost(b.AtLeast(b.Add(x, b.number(0.5)), s.flat(b, x)), b.Const(spec.One))
+			unusual := b.Or(b.AddInt(b.Abs(x), b.Const(-w.From)), b.AddInt(b.Abs(x), b.Const(spec.SignBit-1-w.To)))
+			return append(short(), unusual, k)
 		}
-		steps := both(usual)
-		results := b.Rare(x, Ways{From: from, To: to, Usual: func([]*Value) []*Value { return steps() }, Whole: both(whole.limited)})
+		w.Usual = func(in []*Value) []*Value {
+			y, k := s.usual(b, x, in)
+			own := in[len(in)-2:]
+			return []*Value{y, b.Select(LessInt, own[0], b.Const(0), own[1], k)}
+		}
+		w.Whole = func() []*Value {
+			y, k := s.whole.limited(b, x)
+			return []*Value{y, k}
+		}
+		results := b.Rare(x, w)
 		b.Store(b.Slice("f"), results[0])
 		b.Store(b.Slice("dx"), b.mayUnderflow(b.Load(b.Slice("dy")), results[1]))
 	}}
 }
+
+// steep is +0 where the slope is a 0 that is chosen, else -0, which it is a product with.
+func steep(b *Builder, x *Value) *Value {
+	return b.ZeroWhere(b.Const(spec.SignBit), Less, x, b.number(-scalar.Steep))
+}
+
+func noSlope(b *Builder, _ *Value) *Value { return b.Const(0) }
 
 // limited has a slope of 0 or 1 far from 0.
 func (s slope) limited(b *Builder, x *Value) (y, k *Value) {
@@ -79,11 +107,41 @@ func siluSlope(b *Builder, x *Value) (y, k *Value) {
 	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
-func usualSiLUSlope(b *Builder, x *Value) (y, k *Value) {
-	p, g, negP, negG := b.powers(b.siluSums(x))
-	rest := b.Add(b.quotient(x, negP, negG), b.Const(spec.One)) // 1 - SiLU(-x)
-	y = b.quotient(x, p, g)
-	return y, b.Mul(b.Div(y, x), rest)
+// siluSlopeWays leave the numbers that are usual as they are.
+func siluSlopeWays(b *Builder, x *Value) Ways { return siluWays(b, x, lastSiLU) }
+
+func usualSiLUSlope(b *Builder, _ *Value, in []*Value) (y, k *Value) {
+	if b.SlowDiv {
+		return quickSiLUSlope(b, in[0], in[1])
+	}
+	z, one := in[0], b.Const(spec.One)
+	p, negP := b.powers(b.siluSums(in[1]))
+	rest := b.Add(b.Div(z, b.Add(negP, one)), one) // 1 - SiLU(-x)
+	y = b.fraction(z, p)
+	return y, b.Mul(b.Div(y, z), rest)
+}
+
+// quickSiLUSlope has two divisions in place of three, which would bound the time. SiLU is y = x/s
+// with s = 1+2^t, and y·(1/x) is nearly 1/s. So y·2^t and y·(1/x) are nearly the other two
+// quotients, x/o with o = 1+2^-t and y/x. To each its remainder is added, times the inverse of its
+// divisor (Markstein, see quotients). For all numbers within the limits of the Rare, the sums are
+// the quotients as a division rounds them: the proofs try all. For y/x both are 2^64 times as
+// large, so that no remainder is subnormal. c is x where y is usual.
+func quickSiLUSlope(b *Builder, z, c *Value) (y, k *Value) {
+	one, scale := b.Const(spec.One), b.number(0x1p64)
+	x := b.Mul(c, scale)
+	perX := b.Div(one, x)
+	p, negP := b.powers(b.siluSums(c))
+	y = b.fraction(z, p)
+	large := b.Mul(y, scale)
+	perS := b.Mul(large, perX)
+	rest := b.Add(b.corrected(b.Mul(y, p), c, b.Add(negP, one), b.Mul(perS, p)), one) // 1 - SiLU(-x)
+	return y, b.Mul(b.corrected(perS, large, x, perX), rest)
+}
+
+// corrected adds the remainder of x/y, of which q is nearly the quotient, times the inverse of y.
+func (b *Builder) corrected(q, x, y, inverse *Value) *Value {
+	return b.MulAdd(b.NegMulAdd(q, y, x), inverse, q)
 }
 
 // visible is c, but 2^-30 for magnitudes of x below: that makes the same sums with numbers near 1.
@@ -105,9 +163,10 @@ func geluSlope(b *Builder, x *Value) (y, k *Value) {
 	return y, b.Add(b.ratio(y, x), part)
 }
 
-func usualGELUSlope(b *Builder, x *Value) (y, k *Value) {
-	part := b.Mul(x, b.density(x))
-	y = b.geluOf(x, b.Abs(x))
+func usualGELUSlope(b *Builder, x *Value, in []*Value) (y, k *Value) {
+	of := b.visibleSquare(in[0])
+	part := b.Mul(x, b.density(of))
+	y = b.usualGELU(x, in[0], of)
 	return y, b.Add(b.Div(y, x), part)
 }
 
@@ -130,12 +189,13 @@ func geluTanhSlope(b *Builder, x *Value) (y, k *Value) {
 	return y, b.mayUnderflow(b.magnitudes(y, x), rest)
 }
 
-func usualGELUTanhSlope(b *Builder, x *Value) (y, k *Value) {
-	p, g, negP, negG := b.powers(b.geluTanhSums(x, x))
-	other := b.quotient(x, negP, negG) // -GELUTanh(-x)
-	rest := b.Add(b.Mul(other, b.tanhSlope(x)), b.Const(spec.One))
-	y = b.quotient(x, p, g)
-	return y, b.Mul(b.Div(y, x), rest)
+func usualGELUTanhSlope(b *Builder, _ *Value, in []*Value) (y, k *Value) {
+	z, of, one := in[0], b.visibleSquare(in[2]), b.Const(spec.One)
+	p, negP := b.powers(b.geluTanhSums(in[1], of))
+	other := b.Div(z, b.Add(negP, one)) // -GELUTanh(-x)
+	rest := b.Add(b.Mul(other, b.tanhSlope(of)), one)
+	y = b.fraction(z, p)
+	return y, b.Mul(b.Div(y, z), rest)
 }
 
 // tanhSlope is twice the slope of the argument of tanh.
