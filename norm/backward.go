@@ -184,7 +184,7 @@ const (
 	groupBlocks = 32
 
 	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
-	// they are several, so that they are still in L2 when they are read again.
+	// they are more than two, so that they are still in L2 when they are read again.
 	groupRows     = 8
 	groupElements = 1 << 12
 
@@ -205,7 +205,7 @@ var (
 )
 
 // groupOf returns how many rows of d elements are computed at a time.
-func groupOf(d int) int { return min(max(groupElements/max(d, 1), 1), groupRows) }
+func groupOf(d int) int { return min(max(groupElements/max(d, 1), 2), groupRows) }
 
 func (s *gradientGroup) fit(d int) {
 	parallel.Fit(&s.memory, &s.usage, &s.y, (groupOf(d)+1)*d, parallel.Make[float32])
