@@ -54369,227 +54369,222 @@ lanes1rows:
 	SUBQ    $0x00000004, CX
 	JMP     columns
 
-// func rowNormWeightsAVX2(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
-// Requires: AVX
-TEXT ·rowNormWeightsAVX2(SB), NOSPLIT, $0-120
+// func rowNormGradientsAVX2(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy int, n int, weight []float32, dWeight []float32, dBias []float32, centers []float32, slopes []float32, invs []float32)
+// Requires: AVX, MMX+
+TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-248
 	PCALIGN $0x40
-	MOVQ    dWeight_len+8(FP), CX
+	MOVQ    weight_len+112(FP), CX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
 	XORQ    AX, AX
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  dy_base+24(FP), DX
+	MOVQ  dx_base+0(FP), DX
 	ADDQ  AX, DX
-	MOVQ  ldd+48(FP), BX
+	MOVQ  ldx+24(FP), BX
 	SHLQ  $0x02, BX
-	MOVQ  y_base+56(FP), SI
+	MOVQ  dy_base+32(FP), SI
 	ADDQ  AX, SI
-	MOVQ  ldy+80(FP), DI
+	MOVQ  ldd+56(FP), DI
 	SHLQ  $0x02, DI
-	MOVQ  invs_base+96(FP), R8
-	CMPQ  CX, $0x00000020
-	JGE   lanes4
+	MOVQ  y_base+64(FP), R8
+	ADDQ  AX, R8
+	MOVQ  ldy+88(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  invs_base+224(FP), R10
+	MOVQ  centers_base+176(FP), R11
+	MOVQ  slopes_base+200(FP), R12
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
 	CMPQ  CX, $0x00000008
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ       masksAVX2<>+0(SB), R9
-	MOVQ       $0x00000040, R10
-	SUBQ       CX, R10
-	LEAQ       (R9)(R10*4), R9
-	VMOVUPS    (R9), Y0
-	MOVQ       dWeight_base+0(FP), CX
-	VMASKMOVPS (CX)(AX*1), Y0, Y1
-	MOVQ       n+88(FP), CX
+	LEAQ       masksAVX2<>+0(SB), R13
+	MOVQ       $0x00000040, R14
+	SUBQ       CX, R14
+	LEAQ       (R13)(R14*4), R13
+	VMOVUPS    (R13), Y1
+	MOVQ       weight_base+104(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y2
+	MOVQ       dWeight_base+128(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y3
+	MOVQ       dBias_base+152(FP), CX
+	VMASKMOVPS (CX)(AX*1), Y1, Y4
+	MOVQ       n+96(FP), CX
 	TESTQ      CX, CX
 	JZ         lastrows
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS   (SI), Y0, Y2
-	VBROADCASTSS (R8), Y3
-	VMULPS       Y3, Y2, Y2
-	VMASKMOVPS   (DX), Y0, Y3
-	VMULPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS (R10), Y5
+	VMASKMOVPS   (SI), Y1, Y6
+	VMASKMOVPS   (R8), Y1, Y7
+	VMULPS       Y5, Y7, Y7
+	VADDPS       Y6, Y4, Y4
+	VMULPS       Y6, Y7, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y6, Y2, Y6
+	VBROADCASTSS (R11), Y8
+	VSUBPS       Y8, Y6, Y6
+	VBROADCASTSS (R12), Y8
+	VMULPS       Y8, Y7, Y7
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VCMPPS       $0x03, Y6, Y6, Y5
+	VBLENDVPS    Y5, Y0, Y6, Y6
+	VMASKMOVPS   Y6, Y1, (DX)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x00000004, R8
+	ADDQ         R9, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
 	DECQ         CX
 	JNZ          lastrow
 
 lastrows:
-	MOVQ       dWeight_base+0(FP), CX
-	VMASKMOVPS Y1, Y0, (CX)(AX*1)
+	VCMPPS     $0x03, Y3, Y3, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y3
+	MOVQ       dWeight_base+128(FP), CX
+	VMASKMOVPS Y3, Y1, (CX)(AX*1)
+	VCMPPS     $0x03, Y4, Y4, Y2
+	VBLENDVPS  Y2, Y0, Y4, Y4
+	MOVQ       dBias_base+152(FP), CX
+	VMASKMOVPS Y4, Y1, (CX)(AX*1)
 
 end:
 	VZEROUPPER
 	RET
 
-lanes4:
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS (R9)(AX*1), Y0
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 32(R9)(AX*1), Y1
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 64(R9)(AX*1), Y2
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 96(R9)(AX*1), Y3
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
-	JZ      lanes4rows
+lanes2:
+	MOVQ    weight_base+104(FP), R13
+	VMOVUPS (R13)(AX*1), Y1
+	MOVQ    weight_base+104(FP), R13
+	VMOVUPS 32(R13)(AX*1), Y2
+	MOVQ    dWeight_base+128(FP), R13
+	VMOVUPS (R13)(AX*1), Y3
+	MOVQ    dWeight_base+128(FP), R13
+	VMOVUPS 32(R13)(AX*1), Y4
+	MOVQ    dBias_base+152(FP), R13
+	VMOVUPS (R13)(AX*1), Y5
+	MOVQ    dBias_base+152(FP), R13
+	VMOVUPS 32(R13)(AX*1), Y6
+	MOVQ    n+96(FP), R13
+	TESTQ   R13, R13
+	JZ      lanes2rows
 	PCALIGN $0x40
 
-lanes4row:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	VMOVUPS      64(SI), Y6
-	VMOVUPS      96(SI), Y7
-	VBROADCASTSS (R8), Y8
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
-	VMULPS       (DX), Y4, Y4
-	VMULPS       32(DX), Y5, Y5
-	VMULPS       64(DX), Y6, Y6
-	VMULPS       96(DX), Y7, Y7
-	VADDPS       Y4, Y0, Y0
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y7, Y3, Y3
+lanes2row:
+	VBROADCASTSS (R10), Y7
+	VMOVUPS      (SI), Y8
+	VMOVUPS      32(SI), Y9
+	VMULPS       (R8), Y7, Y10
+	VMULPS       32(R8), Y7, Y11
+	VADDPS       Y8, Y5, Y5
+	VADDPS       Y9, Y6, Y6
+	VMULPS       Y8, Y10, Y12
+	VMULPS       Y9, Y11, Y13
+	VADDPS       Y12, Y3, Y3
+	VADDPS       Y13, Y4, Y4
+	VMULPS       Y8, Y1, Y8
+	VMULPS       Y9, Y2, Y9
+	VBROADCASTSS (R11), Y12
+	VSUBPS       Y12, Y8, Y8
+	VSUBPS       Y12, Y9, Y9
+	VBROADCASTSS (R12), Y12
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VSUBPS       Y10, Y8, Y8
+	VSUBPS       Y11, Y9, Y9
+	PREFETCHT1   16384(DX)
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y7, Y9, Y9
+	VCMPPS       $0x03, Y8, Y8, Y7
+	VBLENDVPS    Y7, Y0, Y8, Y8
+	VCMPPS       $0x03, Y9, Y9, Y7
+	VBLENDVPS    Y7, Y0, Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x00000004, R8
-	DECQ         R9
-	JNZ          lanes4row
+	ADDQ         R9, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R13
+	JNZ          lanes2row
 
-lanes4rows:
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Y0, (DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Y1, 32(DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Y2, 64(DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Y3, 96(DX)(AX*1)
-	ADDQ    $0x00000080, AX
-	SUBQ    $0x00000020, CX
-	JMP     columns
+lanes2rows:
+	VCMPPS    $0x03, Y3, Y3, Y1
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VCMPPS    $0x03, Y4, Y4, Y1
+	VBLENDVPS Y1, Y0, Y4, Y4
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Y3, (DX)(AX*1)
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Y4, 32(DX)(AX*1)
+	VCMPPS    $0x03, Y5, Y5, Y1
+	VBLENDVPS Y1, Y0, Y5, Y5
+	VCMPPS    $0x03, Y6, Y6, Y1
+	VBLENDVPS Y1, Y0, Y6, Y6
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Y5, (DX)(AX*1)
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Y6, 32(DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JMP       columns
 
 lanes1:
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS (R9)(AX*1), Y0
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
+	MOVQ    weight_base+104(FP), R13
+	VMOVUPS (R13)(AX*1), Y1
+	MOVQ    dWeight_base+128(FP), R13
+	VMOVUPS (R13)(AX*1), Y2
+	MOVQ    dBias_base+152(FP), R13
+	VMOVUPS (R13)(AX*1), Y3
+	MOVQ    n+96(FP), R13
+	TESTQ   R13, R13
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVUPS      (SI), Y1
-	VBROADCASTSS (R8), Y2
-	VMULPS       Y2, Y1, Y1
-	VMULPS       (DX), Y1, Y1
-	VADDPS       Y1, Y0, Y0
+	VBROADCASTSS (R10), Y4
+	VMOVUPS      (SI), Y5
+	VMULPS       (R8), Y4, Y6
+	VADDPS       Y5, Y3, Y3
+	VMULPS       Y5, Y6, Y7
+	VADDPS       Y7, Y2, Y2
+	VMULPS       Y5, Y1, Y5
+	VBROADCASTSS (R11), Y7
+	VSUBPS       Y7, Y5, Y5
+	VBROADCASTSS (R12), Y7
+	VMULPS       Y7, Y6, Y6
+	VSUBPS       Y6, Y5, Y5
+	PREFETCHT1   16384(DX)
+	VMULPS       Y4, Y5, Y5
+	VCMPPS       $0x03, Y5, Y5, Y4
+	VBLENDVPS    Y4, Y0, Y5, Y5
+	VMOVUPS      Y5, (DX)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x00000004, R8
-	DECQ         R9
+	ADDQ         R9, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R13
 	JNZ          lanes1row
 
 lanes1rows:
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Y0, (DX)(AX*1)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JMP     columns
-
-// func rowNormGradientsAVX2(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-// Requires: AVX, MMX+
-TEXT ·rowNormGradientsAVX2(SB), NOSPLIT, $0-108
-	PCALIGN      $0x40
-	MOVQ         dx_len+8(FP), CX
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         dy_base+24(FP), BX
-	MOVQ         y_base+72(FP), SI
-	MOVQ         dx_base+0(FP), DI
-	VBROADCASTSS inv+104(FP), Y0
-	VBROADCASTSS center+96(FP), Y1
-	VBROADCASTSS slope+100(FP), Y2
-	VMOVUPS      const7fc00000AVX2<>+0(SB), Y3
-	XORQ         AX, AX
-	SUBQ         $0x00000010, CX
-	JL           lanes2end
-	PCALIGN      $0x40
-
-lanes2:
-	VMOVUPS    (DX)(AX*1), Y4
-	VMOVUPS    32(DX)(AX*1), Y5
-	VMULPS     (BX)(AX*1), Y4, Y4
-	VMULPS     32(BX)(AX*1), Y5, Y5
-	VSUBPS     Y1, Y4, Y4
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     (SI)(AX*1), Y0, Y6
-	VMULPS     32(SI)(AX*1), Y0, Y7
-	VMULPS     Y2, Y6, Y6
-	VMULPS     Y2, Y7, Y7
-	VSUBPS     Y6, Y4, Y4
-	VSUBPS     Y7, Y5, Y5
-	PREFETCHT1 16384(DI)(AX*1)
-	VMULPS     Y0, Y4, Y4
-	VMULPS     Y0, Y5, Y5
-	VCMPPS     $0x03, Y4, Y4, Y6
-	VBLENDVPS  Y6, Y3, Y4, Y4
-	VCMPPS     $0x03, Y5, Y5, Y6
-	VBLENDVPS  Y6, Y3, Y5, Y5
-	VMOVUPS    Y4, (DI)(AX*1)
-	VMOVUPS    Y5, 32(DI)(AX*1)
-	ADDQ       $0x00000040, AX
-	SUBQ       $0x00000010, CX
-	JGE        lanes2
-
-lanes2end:
-	ADDQ       $0x00000010, CX
-	SUBQ       $0x00000008, CX
-	JL         lanes1end
-	VMOVUPS    (DX)(AX*1), Y4
-	VMULPS     (BX)(AX*1), Y4, Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     (SI)(AX*1), Y0, Y5
-	VMULPS     Y2, Y5, Y5
-	VSUBPS     Y5, Y4, Y4
-	PREFETCHT1 16384(DI)(AX*1)
-	VMULPS     Y0, Y4, Y4
-	VCMPPS     $0x03, Y4, Y4, Y5
-	VBLENDVPS  Y5, Y3, Y4, Y4
-	VMOVUPS    Y4, (DI)(AX*1)
-	ADDQ       $0x00000020, AX
-	SUBQ       $0x00000008, CX
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ       masksAVX2<>+0(SB), R8
-	MOVQ       $0x00000040, R9
-	SUBQ       CX, R9
-	LEAQ       (R8)(R9*4), R8
-	VMOVUPS    (R8), Y4
-	VMASKMOVPS (DX)(AX*1), Y4, Y5
-	VMASKMOVPS (BX)(AX*1), Y4, Y6
-	VMULPS     Y6, Y5, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMASKMOVPS (SI)(AX*1), Y4, Y1
-	VMULPS     Y0, Y1, Y1
-	VMULPS     Y2, Y1, Y1
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VCMPPS     $0x03, Y5, Y5, Y0
-	VBLENDVPS  Y0, Y3, Y5, Y5
-	VMASKMOVPS Y5, Y4, (DI)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
+	VCMPPS    $0x03, Y2, Y2, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Y2, (DX)(AX*1)
+	VCMPPS    $0x03, Y3, Y3, Y1
+	VBLENDVPS Y1, Y0, Y3, Y3
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Y3, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JMP       columns

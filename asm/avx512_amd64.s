@@ -79365,204 +79365,173 @@ lanes1rows:
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func rowNormWeightsAVX512(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rowNormWeightsAVX512(SB), NOSPLIT, $0-120
+// func rowNormGradientsAVX512(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy int, n int, weight []float32, dWeight []float32, dBias []float32, centers []float32, slopes []float32, invs []float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-248
 	PCALIGN $0x40
-	MOVQ    dWeight_len+8(FP), CX
+	MOVQ    weight_len+112(FP), CX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  dy_base+24(FP), DX
+	MOVQ  dx_base+0(FP), DX
 	ADDQ  AX, DX
-	MOVQ  ldd+48(FP), BX
+	MOVQ  ldx+24(FP), BX
 	SHLQ  $0x02, BX
-	MOVQ  y_base+56(FP), SI
+	MOVQ  dy_base+32(FP), SI
 	ADDQ  AX, SI
-	MOVQ  ldy+80(FP), DI
+	MOVQ  ldd+56(FP), DI
 	SHLQ  $0x02, DI
-	MOVQ  invs_base+96(FP), R8
-	CMPQ  CX, $0x00000040
-	JGE   lanes4
+	MOVQ  y_base+64(FP), R8
+	ADDQ  AX, R8
+	MOVQ  ldy+88(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  invs_base+224(FP), R10
+	MOVQ  centers_base+176(FP), R11
+	MOVQ  slopes_base+200(FP), R12
+	CMPQ  CX, $0x00000020
+	JGE   lanes2
 
 	// What is left of a vector.
-	LEAQ      masksAVX512<>+0(SB), R9
-	MOVQ      $0x00000040, R10
-	SUBQ      CX, R10
-	LEAQ      (R9)(R10*4), R9
-	VMOVUPS   (R9), Z0
-	VPMOVD2M  Z0, K1
-	MOVQ      dWeight_base+0(FP), R9
-	VMOVUPS.Z (R9)(AX*1), K1, Z0
-	MOVQ      n+88(FP), R9
-	TESTQ     R9, R9
+	LEAQ      masksAVX512<>+0(SB), R13
+	MOVQ      $0x00000040, R14
+	SUBQ      CX, R14
+	LEAQ      (R13)(R14*4), R13
+	VMOVUPS   (R13), Z1
+	VPMOVD2M  Z1, K1
+	MOVQ      weight_base+104(FP), R13
+	VMOVUPS.Z (R13)(AX*1), K1, Z1
+	MOVQ      dWeight_base+128(FP), R13
+	VMOVUPS.Z (R13)(AX*1), K1, Z2
+	MOVQ      dBias_base+152(FP), R13
+	VMOVUPS.Z (R13)(AX*1), K1, Z3
+	MOVQ      n+96(FP), R13
+	TESTQ     R13, R13
 	JZ        lastrows
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z    (SI), K1, Z1
-	VBROADCASTSS (R8), Z2
-	VMULPS       Z2, Z1, Z1
-	VMOVUPS.Z    (DX), K1, Z2
-	VMULPS       Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
+	VBROADCASTSS (R10), Z4
+	VMOVUPS.Z    (SI), K1, Z5
+	VMOVUPS.Z    (R8), K1, Z6
+	VMULPS       Z4, Z6, Z6
+	VADDPS       Z5, Z3, Z3
+	VMULPS       Z5, Z6, Z7
+	VADDPS       Z7, Z2, Z2
+	VMULPS       Z5, Z1, Z5
+	VBROADCASTSS (R11), Z7
+	VSUBPS       Z7, Z5, Z5
+	VBROADCASTSS (R12), Z7
+	VMULPS       Z7, Z6, Z6
+	VSUBPS       Z6, Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VCMPPS       $0x03, Z5, Z5, K2
+	VBLENDMPS    Z0, Z5, K2, Z5
+	VMOVUPS      Z5, K1, (DX)
 	ADDQ         BX, DX
 	ADDQ         DI, SI
-	ADDQ         $0x00000004, R8
-	DECQ         R9
+	ADDQ         R9, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R13
 	JNZ          lastrow
 
 lastrows:
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Z0, K1, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JG      columns
+	VCMPPS    $0x03, Z2, Z2, K2
+	VBLENDMPS Z0, Z2, K2, Z2
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Z2, K1, (DX)(AX*1)
+	VCMPPS    $0x03, Z3, Z3, K2
+	VBLENDMPS Z0, Z3, K2, Z3
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Z3, K1, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JG        columns
 
 end:
 	VZEROUPPER
 	RET
-
-lanes4:
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS (R9)(AX*1), Z0
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 64(R9)(AX*1), Z1
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 128(R9)(AX*1), Z2
-	MOVQ    dWeight_base+0(FP), R9
-	VMOVUPS 192(R9)(AX*1), Z3
-	MOVQ    n+88(FP), R9
-	TESTQ   R9, R9
-	JZ      lanes4rows
-	PCALIGN $0x40
-
-lanes4row:
-	VMOVUPS      (SI), Z4
-	VMOVUPS      64(SI), Z5
-	VMOVUPS      128(SI), Z6
-	VMOVUPS      192(SI), Z7
-	VBROADCASTSS (R8), Z8
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-	VMULPS       (DX), Z4, Z4
-	VMULPS       64(DX), Z5, Z5
-	VMULPS       128(DX), Z6, Z6
-	VMULPS       192(DX), Z7, Z7
-	VADDPS       Z4, Z0, Z0
-	VADDPS       Z5, Z1, Z1
-	VADDPS       Z6, Z2, Z2
-	VADDPS       Z7, Z3, Z3
-	ADDQ         BX, DX
-	ADDQ         DI, SI
-	ADDQ         $0x00000004, R8
-	DECQ         R9
-	JNZ          lanes4row
-
-lanes4rows:
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Z0, (DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Z1, 64(DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Z2, 128(DX)(AX*1)
-	MOVQ    dWeight_base+0(FP), DX
-	VMOVUPS Z3, 192(DX)(AX*1)
-	ADDQ    $0x00000100, AX
-	SUBQ    $0x00000040, CX
-	JMP     columns
-
-// func rowNormGradientsAVX512(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·rowNormGradientsAVX512(SB), NOSPLIT, $0-108
-	PCALIGN      $0x40
-	MOVQ         dx_len+8(FP), CX
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         dy_base+24(FP), BX
-	MOVQ         y_base+72(FP), SI
-	MOVQ         dx_base+0(FP), DI
-	VBROADCASTSS inv+104(FP), Z0
-	VBROADCASTSS center+96(FP), Z1
-	VBROADCASTSS slope+100(FP), Z2
-	VMOVUPS      const7fc00000AVX512<>+0(SB), Z3
-	XORQ         AX, AX
-	SUBQ         $0x00000020, CX
-	JL           lanes2end
-	PCALIGN      $0x40
 
 lanes2:
-	VMOVUPS    (DX)(AX*1), Z4
-	VMOVUPS    64(DX)(AX*1), Z5
-	VMULPS     (BX)(AX*1), Z4, Z4
-	VMULPS     64(BX)(AX*1), Z5, Z5
-	VSUBPS     Z1, Z4, Z4
-	VSUBPS     Z1, Z5, Z5
-	VMULPS     (SI)(AX*1), Z0, Z6
-	VMULPS     64(SI)(AX*1), Z0, Z7
-	VMULPS     Z2, Z6, Z6
-	VMULPS     Z2, Z7, Z7
-	VSUBPS     Z6, Z4, Z4
-	VSUBPS     Z7, Z5, Z5
-	PREFETCHT1 16384(DI)(AX*1)
-	PREFETCHT1 16448(DI)(AX*1)
-	VMULPS     Z0, Z4, Z4
-	VMULPS     Z0, Z5, Z5
-	VCMPPS     $0x03, Z4, Z4, K1
-	VBLENDMPS  Z3, Z4, K1, Z4
-	VCMPPS     $0x03, Z5, Z5, K1
-	VBLENDMPS  Z3, Z5, K1, Z5
-	VMOVUPS    Z4, (DI)(AX*1)
-	VMOVUPS    Z5, 64(DI)(AX*1)
-	ADDQ       $0x00000080, AX
-	SUBQ       $0x00000020, CX
-	JGE        lanes2
+	MOVQ    weight_base+104(FP), R13
+	VMOVUPS (R13)(AX*1), Z1
+	MOVQ    weight_base+104(FP), R13
+	VMOVUPS 64(R13)(AX*1), Z2
+	MOVQ    dWeight_base+128(FP), R13
+	VMOVUPS (R13)(AX*1), Z3
+	MOVQ    dWeight_base+128(FP), R13
+	VMOVUPS 64(R13)(AX*1), Z4
+	MOVQ    dBias_base+152(FP), R13
+	VMOVUPS (R13)(AX*1), Z5
+	MOVQ    dBias_base+152(FP), R13
+	VMOVUPS 64(R13)(AX*1), Z6
+	MOVQ    n+96(FP), R13
+	TESTQ   R13, R13
+	JZ      lanes2rows
+	PCALIGN $0x40
 
-lanes2end:
-	ADDQ       $0x00000020, CX
-	SUBQ       $0x00000010, CX
-	JL         lanes1end
-	VMOVUPS    (DX)(AX*1), Z4
-	VMULPS     (BX)(AX*1), Z4, Z4
-	VSUBPS     Z1, Z4, Z4
-	VMULPS     (SI)(AX*1), Z0, Z5
-	VMULPS     Z2, Z5, Z5
-	VSUBPS     Z5, Z4, Z4
-	PREFETCHT1 16384(DI)(AX*1)
-	VMULPS     Z0, Z4, Z4
-	VCMPPS     $0x03, Z4, Z4, K1
-	VBLENDMPS  Z3, Z4, K1, Z4
-	VMOVUPS    Z4, (DI)(AX*1)
-	ADDQ       $0x00000040, AX
-	SUBQ       $0x00000010, CX
+lanes2row:
+	VBROADCASTSS (R10), Z7
+	VMOVUPS      (SI), Z8
+	VMOVUPS      64(SI), Z9
+	VMULPS       (R8), Z7, Z10
+	VMULPS       64(R8), Z7, Z11
+	VADDPS       Z8, Z5, Z5
+	VADDPS       Z9, Z6, Z6
+	VMULPS       Z8, Z10, Z12
+	VMULPS       Z9, Z11, Z13
+	VADDPS       Z12, Z3, Z3
+	VADDPS       Z13, Z4, Z4
+	VMULPS       Z8, Z1, Z8
+	VMULPS       Z9, Z2, Z9
+	VBROADCASTSS (R11), Z12
+	VSUBPS       Z12, Z8, Z8
+	VSUBPS       Z12, Z9, Z9
+	VBROADCASTSS (R12), Z12
+	VMULPS       Z12, Z10, Z10
+	VMULPS       Z12, Z11, Z11
+	VSUBPS       Z10, Z8, Z8
+	VSUBPS       Z11, Z9, Z9
+	PREFETCHT1   16384(DX)
+	PREFETCHT1   16448(DX)
+	VMULPS       Z7, Z8, Z8
+	VMULPS       Z7, Z9, Z9
+	VCMPPS       $0x03, Z8, Z8, K1
+	VBLENDMPS    Z0, Z8, K1, Z8
+	VCMPPS       $0x03, Z9, Z9, K1
+	VBLENDMPS    Z0, Z9, K1, Z9
+	VMOVUPS      Z8, (DX)
+	VMOVUPS      Z9, 64(DX)
+	ADDQ         BX, DX
+	ADDQ         DI, SI
+	ADDQ         R9, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R13
+	JNZ          lanes2row
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	LEAQ      masksAVX512<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      CX, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z4
-	VPMOVD2M  Z4, K1
-	VMOVUPS.Z (DX)(AX*1), K1, Z4
-	VMOVUPS.Z (BX)(AX*1), K1, Z5
-	VMULPS    Z5, Z4, Z4
-	VSUBPS    Z1, Z4, Z4
-	VMOVUPS.Z (SI)(AX*1), K1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMULPS    Z2, Z1, Z1
-	VSUBPS    Z1, Z4, Z4
-	VMULPS    Z0, Z4, Z4
-	VCMPPS    $0x03, Z4, Z4, K2
-	VBLENDMPS Z3, Z4, K2, Z4
-	VMOVUPS   Z4, K1, (DI)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
+lanes2rows:
+	VCMPPS    $0x03, Z3, Z3, K1
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS    $0x03, Z4, Z4, K1
+	VBLENDMPS Z0, Z4, K1, Z4
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Z3, (DX)(AX*1)
+	MOVQ      dWeight_base+128(FP), DX
+	VMOVUPS   Z4, 64(DX)(AX*1)
+	VCMPPS    $0x03, Z5, Z5, K1
+	VBLENDMPS Z0, Z5, K1, Z5
+	VCMPPS    $0x03, Z6, Z6, K1
+	VBLENDMPS Z0, Z6, K1, Z6
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Z5, (DX)(AX*1)
+	MOVQ      dBias_base+152(FP), DX
+	VMOVUPS   Z6, 64(DX)(AX*1)
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, CX
+	JMP       columns

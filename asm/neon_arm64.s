@@ -34755,230 +34755,215 @@ lanes1rows:
 end:
 	RET
 
-// func rowNormWeightsNEON(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
-TEXT ·rowNormWeightsNEON(SB), NOSPLIT, $0-120
+// func rowNormGradientsNEON(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy int, n int, weight []float32, dWeight []float32, dBias []float32, centers []float32, slopes []float32, invs []float32)
+TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-248
 	MOVD $lanesNEON<>(SB), R0
-	MOVD dWeight_len+8(FP), R1
-	MOVD dWeight_base+0(FP), R2
-	MOVD dy_base+24(FP), R3
-	MOVD y_base+56(FP), R4
-	MOVD invs_base+96(FP), R5
-	MOVD ldd+48(FP), R6
-	LSL $2, R6, R6
-	MOVD ldy+80(FP), R7
-	LSL $2, R7, R7
+	FMOVQ 416(R0), F0
+	MOVD weight_len+112(FP), R1
+	MOVD dx_base+0(FP), R2
+	MOVD dy_base+32(FP), R3
+	MOVD y_base+64(FP), R4
+	MOVD dWeight_base+128(FP), R5
+	MOVD dBias_base+152(FP), R6
+	MOVD weight_base+104(FP), R7
+	MOVD invs_base+224(FP), R8
+	MOVD centers_base+176(FP), R9
+	MOVD slopes_base+200(FP), R10
+	MOVD ldx+24(FP), R11
+	LSL $2, R11, R11
+	MOVD ldd+56(FP), R12
+	LSL $2, R12, R12
+	MOVD ldy+88(FP), R13
+	LSL $2, R13, R13
 
 columns:
 	CBZ R1, end
-	MOVD R3, R8
-	MOVD R4, R9
-	MOVD R5, R10
-	CMP $16, R1
-	BGE lanes4
+	MOVD R2, R14
+	MOVD R3, R15
+	MOVD R4, R16
+	MOVD R8, R17
+	MOVD R9, R19
+	MOVD R10, R20
+	CMP $8, R1
+	BGE lanes2
 	CMP $4, R1
 	BGE lanes1
 
 	// What is left of a vector.
-	FMOVS (R2), F0
-	MOVD n+88(FP), R11
-	CBZ R11, singlerows
+	FMOVS (R7), F1
+	FMOVS (R5), F2
+	FMOVS (R6), F3
+	MOVD n+96(FP), R21
+	CBZ R21, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R9), F1
-	VLD1R (R10), [V2.S4]
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVS (R8), F2
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	ADD R6, R8, R8
-	ADD R7, R9, R9
-	ADD $4, R10, R10
-	SUBS $1, R11, R11
+	VLD1R (R17), [V4.S4]
+	FMOVS (R15), F5
+	FMOVS (R16), F6
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x6e25dcc7 // fmul v7.4s, v6.4s, v5.4s
+	WORD $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
+	WORD $0x6e25dc25 // fmul v5.4s, v1.4s, v5.4s
+	VLD1R (R19), [V7.S4]
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	VLD1R (R20), [V7.S4]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25e4a4 // fcmeq v4.4s, v5.4s, v5.4s
+	VBIF V4.B16, V0.B16, V5.B16
+	FMOVS F5, (R14)
+	ADD R11, R14, R14
+	ADD R12, R15, R15
+	ADD R13, R16, R16
+	ADD $4, R17, R17
+	ADD $4, R19, R19
+	ADD $4, R20, R20
+	SUBS $1, R21, R21
 	BNE singlerow
 
 singlerows:
-	FMOVS F0, (R2)
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUB $1, R1, R1
-	B columns
-
-lanes4:
-	FMOVQ (R2), F0
-	FMOVQ 16(R2), F1
-	FMOVQ 32(R2), F2
-	FMOVQ 48(R2), F3
-	MOVD n+88(FP), R11
-	CBZ R11, lanes4rows
-	PCALIGN $32
-
-lanes4row:
-	FMOVQ (R9), F4
-	FMOVQ 16(R9), F5
-	FMOVQ 32(R9), F6
-	FMOVQ 48(R9), F7
-	VLD1R (R10), [V8.S4]
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	FMOVQ (R8), F8
-	FMOVQ 16(R8), F9
-	FMOVQ 32(R8), F10
-	FMOVQ 48(R8), F11
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	ADD R6, R8, R8
-	ADD R7, R9, R9
-	ADD $4, R10, R10
-	SUBS $1, R11, R11
-	BNE lanes4row
-
-lanes4rows:
-	FMOVQ F0, (R2)
-	FMOVQ F1, 16(R2)
-	FMOVQ F2, 32(R2)
-	FMOVQ F3, 48(R2)
-	ADD $64, R2, R2
-	ADD $64, R3, R3
-	ADD $64, R4, R4
-	SUB $16, R1, R1
-	B columns
-
-lanes1:
-	FMOVQ (R2), F0
-	MOVD n+88(FP), R11
-	CBZ R11, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R9), F1
-	VLD1R (R10), [V2.S4]
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ (R8), F2
-	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	ADD R6, R8, R8
-	ADD R7, R9, R9
-	ADD $4, R10, R10
-	SUBS $1, R11, R11
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F0, (R2)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R1, R1
-	B columns
-
-end:
-	RET
-
-// func rowNormGradientsNEON(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-TEXT ·rowNormGradientsNEON(SB), NOSPLIT, $0-108
-	MOVD $lanesNEON<>(SB), R0
-	MOVWU inv+104(FP), R1
-	VDUP R1, V0.S4
-	MOVWU center+96(FP), R1
-	VDUP R1, V1.S4
-	MOVWU slope+100(FP), R1
-	VDUP R1, V2.S4
-	FMOVQ 416(R0), F3
-	MOVD dx_len+8(FP), R1
-	MOVD weight_base+48(FP), R2
-	MOVD dy_base+24(FP), R3
-	MOVD y_base+72(FP), R4
-	MOVD dx_base+0(FP), R5
-	SUBS $8, R1, R1
-	BLT lanes2end
-	PCALIGN $32
-
-lanes2:
-	FMOVQ (R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ (R3), F6
-	FMOVQ 16(R3), F7
-	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	FMOVQ (R4), F6
-	FMOVQ 16(R4), F7
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
-	VBIF V6.B16, V3.B16, V4.B16
-	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
-	VBIF V6.B16, V3.B16, V5.B16
-	FMOVQ F4, (R5)
-	FMOVQ F5, 16(R5)
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	ADD $32, R5, R5
-	SUBS $8, R1, R1
-	BGE lanes2
-
-lanes2end:
-	ADDS $8, R1, R1
-	SUBS $4, R1, R1
-	BLT lanes1end
-	FMOVQ (R2), F4
-	FMOVQ (R3), F5
-	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	FMOVQ (R4), F5
-	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
-	VBIF V5.B16, V3.B16, V4.B16
-	FMOVQ F4, (R5)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R1, R1
-
-lanes1end:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	FMOVS (R2), F4
-	FMOVS (R3), F5
-	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	FMOVS (R4), F5
-	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
-	VBIF V5.B16, V3.B16, V4.B16
-	FMOVS F4, (R5)
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVS F2, (R5)
+	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
+	VBIF V1.B16, V0.B16, V3.B16
+	FMOVS F3, (R6)
 	ADD $4, R2, R2
 	ADD $4, R3, R3
 	ADD $4, R4, R4
 	ADD $4, R5, R5
-	SUBS $1, R1, R1
-	BNE single
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	SUB $1, R1, R1
+	B columns
+
+lanes2:
+	FMOVQ (R7), F1
+	FMOVQ 16(R7), F2
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	MOVD n+96(FP), R21
+	CBZ R21, lanes2rows
+	PCALIGN $32
+
+lanes2row:
+	VLD1R (R17), [V7.S4]
+	FMOVQ (R15), F8
+	FMOVQ 16(R15), F9
+	FMOVQ (R16), F10
+	FMOVQ 16(R16), F11
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x6e27dd6b // fmul v11.4s, v11.4s, v7.4s
+	WORD $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
+	WORD $0x6e28dd4c // fmul v12.4s, v10.4s, v8.4s
+	WORD $0x6e29dd6d // fmul v13.4s, v11.4s, v9.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
+	WORD $0x4e2dd484 // fadd v4.4s, v4.4s, v13.4s
+	WORD $0x6e28dc28 // fmul v8.4s, v1.4s, v8.4s
+	WORD $0x6e29dc49 // fmul v9.4s, v2.4s, v9.4s
+	VLD1R (R19), [V12.S4]
+	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
+	WORD $0x4eacd529 // fsub v9.4s, v9.4s, v12.4s
+	VLD1R (R20), [V12.S4]
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x6e27dd08 // fmul v8.4s, v8.4s, v7.4s
+	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
+	WORD $0x4e28e507 // fcmeq v7.4s, v8.4s, v8.4s
+	VBIF V7.B16, V0.B16, V8.B16
+	WORD $0x4e29e527 // fcmeq v7.4s, v9.4s, v9.4s
+	VBIF V7.B16, V0.B16, V9.B16
+	FMOVQ F8, (R14)
+	FMOVQ F9, 16(R14)
+	ADD R11, R14, R14
+	ADD R12, R15, R15
+	ADD R13, R16, R16
+	ADD $4, R17, R17
+	ADD $4, R19, R19
+	ADD $4, R20, R20
+	SUBS $1, R21, R21
+	BNE lanes2row
+
+lanes2rows:
+	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
+	VBIF V1.B16, V0.B16, V3.B16
+	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
+	VBIF V1.B16, V0.B16, V4.B16
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
+	VBIF V1.B16, V0.B16, V5.B16
+	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
+	VBIF V1.B16, V0.B16, V6.B16
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	ADD $32, R6, R6
+	ADD $32, R7, R7
+	SUB $8, R1, R1
+	B columns
+
+lanes1:
+	FMOVQ (R7), F1
+	FMOVQ (R5), F2
+	FMOVQ (R6), F3
+	MOVD n+96(FP), R21
+	CBZ R21, lanes1rows
+	PCALIGN $32
+
+lanes1row:
+	VLD1R (R17), [V4.S4]
+	FMOVQ (R15), F5
+	FMOVQ (R16), F6
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x6e25dcc7 // fmul v7.4s, v6.4s, v5.4s
+	WORD $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
+	WORD $0x6e25dc25 // fmul v5.4s, v1.4s, v5.4s
+	VLD1R (R19), [V7.S4]
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	VLD1R (R20), [V7.S4]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25e4a4 // fcmeq v4.4s, v5.4s, v5.4s
+	VBIF V4.B16, V0.B16, V5.B16
+	FMOVQ F5, (R14)
+	ADD R11, R14, R14
+	ADD R12, R15, R15
+	ADD R13, R16, R16
+	ADD $4, R17, R17
+	ADD $4, R19, R19
+	ADD $4, R20, R20
+	SUBS $1, R21, R21
+	BNE lanes1row
+
+lanes1rows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVQ F2, (R5)
+	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
+	VBIF V1.B16, V0.B16, V3.B16
+	FMOVQ F3, (R6)
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUB $4, R1, R1
+	B columns
 
 end:
 	RET

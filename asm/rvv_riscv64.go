@@ -776,15 +776,10 @@ func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, 
 //go:noescape
 func rowNormTermsRVV(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
 
-// rowNormWeightsRVV is Rows.NormWeights, see package ukernel.
-//
-//go:noescape
-func rowNormWeightsRVV(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
-
 // rowNormGradientsRVV is Rows.NormGradients, see package ukernel.
 //
 //go:noescape
-func rowNormGradientsRVV(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
+func rowNormGradientsRVV(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy int, n int, weight []float32, dWeight []float32, dBias []float32, centers []float32, slopes []float32, invs []float32)
 
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //

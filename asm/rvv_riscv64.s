@@ -11529,78 +11529,73 @@ rows:
 done:
 	RET
 
-// func rowNormWeightsRVV(dWeight []float32, dy []float32, ldd int, y []float32, ldy int, n int, invs []float32)
-TEXT ·rowNormWeightsRVV(SB), NOSPLIT, $0-120
-	MOV dWeight_len+8(FP), X5
-	MOV dWeight_base+0(FP), X7
-	MOV dy_base+24(FP), X8
-	MOV y_base+56(FP), X9
-	MOV invs_base+96(FP), X10
-	MOV ldd+48(FP), X11
-	SLLI $2, X11, X11
-	MOV ldy+80(FP), X12
-	SLLI $2, X12, X12
+// func rowNormGradientsRVV(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy int, n int, weight []float32, dWeight []float32, dBias []float32, centers []float32, slopes []float32, invs []float32)
+TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-248
+	MOV weight_len+112(FP), X5
+	MOV dx_base+0(FP), X7
+	MOV dy_base+32(FP), X8
+	MOV y_base+64(FP), X9
+	MOV dWeight_base+128(FP), X10
+	MOV dBias_base+152(FP), X11
+	MOV weight_base+104(FP), X12
+	MOV invs_base+224(FP), X13
+	MOV centers_base+176(FP), X14
+	MOV slopes_base+200(FP), X15
+	MOV ldx+24(FP), X16
+	SLLI $2, X16, X16
+	MOV ldd+56(FP), X17
+	SLLI $2, X17, X17
+	MOV ldy+88(FP), X18
+	SLLI $2, X18, X18
 	BEQZ X5, done
 lanes:
-	VSETVLI X5, E32, M8, TA, MA, X6
-	VLE32V (X7), V8
-	MOV X8, X13
-	MOV X9, X14
-	MOV X10, X15
-	MOV n+88(FP), X16
-	BEQZ X16, rows
+	VSETVLI X5, E32, M4, TA, MA, X6
+	VLE32V (X12), V4
+	VLE32V (X10), V8
+	VLE32V (X11), V12
+	MOV X7, X19
+	MOV X8, X20
+	MOV X9, X21
+	MOV X13, X22
+	MOV X14, X23
+	MOV X15, X24
+	MOV n+96(FP), X25
+	BEQZ X25, rows
 row:
-	VLE32V (X14), V16
-	MOVF (X15), F0
-	VFMULVF F0, V16, V16
-	VLE32V (X13), V24
-	VFMULVV V24, V16, V16
-	VFADDVV V16, V8, V8
-	ADD X11, X13, X13
-	ADD X12, X14, X14
-	ADD $4, X15, X15
-	ADD $-1, X16, X16
-	BNEZ X16, row
+	MOVF (X22), F0
+	VLE32V (X20), V20
+	VLE32V (X21), V24
+	VFMULVF F0, V24, V24
+	VFADDVV V20, V12, V12
+	VFMULVV V20, V24, V28
+	VFADDVV V28, V8, V8
+	VFMULVV V20, V4, V20
+	MOVF (X23), F1
+	VFSUBVF F1, V20, V20
+	MOVF (X24), F2
+	VFMULVF F2, V24, V24
+	VFSUBVV V24, V20, V20
+	VFMULVF F0, V20, V20
+	VSE32V V20, (X19)
+	ADD X16, X19, X19
+	ADD X17, X20, X20
+	ADD X18, X21, X21
+	ADD $4, X22, X22
+	ADD $4, X23, X23
+	ADD $4, X24, X24
+	ADD $-1, X25, X25
+	BNEZ X25, row
 rows:
-	VSE32V V8, (X7)
-	SUB X6, X5, X5
-	SLLI $2, X6, X6
-	ADD X6, X7, X7
-	ADD X6, X8, X8
-	ADD X6, X9, X9
-	BNEZ X5, lanes
-done:
-	RET
-
-// func rowNormGradientsRVV(dx []float32, dy []float32, weight []float32, y []float32, center float32, slope float32, inv float32)
-TEXT ·rowNormGradientsRVV(SB), NOSPLIT, $0-108
-	MOV dx_len+8(FP), X5
-	MOV weight_base+48(FP), X7
-	MOV dy_base+24(FP), X8
-	MOV y_base+72(FP), X9
-	MOV dx_base+0(FP), X10
-	MOVF inv+104(FP), F0
-	MOVF center+96(FP), F1
-	MOVF slope+100(FP), F2
-	BEQZ X5, done
-lanes:
-	VSETVLI X5, E32, M8, TA, MA, X6
-	VLE32V (X7), V8
-	VLE32V (X8), V16
-	VFMULVV V16, V8, V8
-	VFSUBVF F1, V8, V8
-	VLE32V (X9), V16
-	VFMULVF F0, V16, V16
-	VFMULVF F2, V16, V16
-	VFSUBVV V16, V8, V8
-	VFMULVF F0, V8, V8
 	VSE32V V8, (X10)
+	VSE32V V12, (X11)
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
 	ADD X6, X7, X7
 	ADD X6, X8, X8
 	ADD X6, X9, X9
 	ADD X6, X10, X10
+	ADD X6, X11, X11
+	ADD X6, X12, X12
 	BNEZ X5, lanes
 done:
 	RET

@@ -702,7 +702,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 	{ISA: "avx2", Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX2,
 		Center:        rowCenterAVX2,
-		NormWeights:   rowNormWeightsAVX2,
 		NormGradients: rowNormGradientsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
@@ -722,7 +721,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Largest:       rowLargestAVX512,
 		Powers:        rowPowersAVX512,
 		Center:        rowCenterAVX512,
-		NormWeights:   rowNormWeightsAVX512,
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{

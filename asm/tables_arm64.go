@@ -272,7 +272,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Center:           rowCenterNEON,
 		Squares:          rowSquaresNEON,
 		NormTerms:        rowNormTermsNEON,
-		NormWeights:      rowNormWeightsNEON,
 		NormGradients:    rowNormGradientsNEON,
 	}},
 }

@@ -246,7 +246,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Center:           rowCenterRVV,
 		Squares:          rowSquaresRVV,
 		NormTerms:        rowNormTermsRVV,
-		NormWeights:      rowNormWeightsRVV,
 		NormGradients:    rowNormGradientsRVV,
 	}},
 }

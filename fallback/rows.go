@@ -10,7 +10,7 @@ func Rows() ukernel.Rows {
 	return ukernel.Rows{
 		Largest: rowLargest, Sums: rowSums, Dots: rowDots, DotsWith: dotsWith, AddScaled: addScaled,
 		Powers: powers, Quotients: quotients, SoftmaxGradients: softmaxGradients,
-		Center: center, Squares: squares, NormTerms: normTerms, NormWeights: normWeights, NormGradients: normGradients,
+		Center: center, Squares: squares, NormTerms: normTerms, NormGradients: normGradients,
 	}
 }
 
@@ -132,19 +132,18 @@ func normTerms(sums, dots []float64, y, dy, weight []float32, ld, n int, inv flo
 	}
 }
 
-func normWeights(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
+func normGradients(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {
+	dWeight, dBias = dWeight[:len(weight)], dBias[:len(weight)]
 	for i := range n {
-		y, inv := window(y, i*ldy, len(dWeight)), invs[i]
-		for e, d := range window(dy, i*ldd, len(dWeight)) {
-			dWeight[e] += float32(d * float32(y[e]*inv))
+		to, y, center, slope, inv := window(dx, i*ldx, len(weight)), window(y, i*ldy, len(weight)), centers[i], slopes[i], invs[i]
+		for e, d := range window(dy, i*ldd, len(weight)) {
+			g, z := float32(d*weight[e]), float32(y[e]*inv)
+			dWeight[e] += float32(d * z)
+			dBias[e] += d
+			to[e] = scalar.Canonical(float32(float32((g-center)-float32(z*slope)) * inv))
 		}
 	}
-}
-
-func normGradients(dx, dy, weight, y []float32, center, slope, inv float32) {
-	dy, weight, y = dy[:len(dx)], weight[:len(dx)], y[:len(dx)]
-	for e, d := range dy {
-		g, z := float32(d*weight[e]), float32(y[e]*inv)
-		dx[e] = scalar.Canonical(float32(float32((g-center)-float32(z*slope)) * inv))
+	for e := range weight {
+		dWeight[e], dBias[e] = scalar.Canonical(dWeight[e]), scalar.Canonical(dBias[e])
 	}
 }

@@ -158,21 +158,21 @@ type backwardJob struct {
 	rows int
 	tier *tier.Tier
 
-	split      parallel.Split[gradientGroup, gradientShape]
+	split      parallel.Split[gradientGroup, int]
 	sums, bias []float32 // [blocks, D]
 	sumsUsage  parallel.Usage
 	biasUsage  parallel.Usage
 	memory     parallel.Memory
 }
 
-// A gradientGroup is the memory of one goroutine, for some rows: x less its mean for
-// LayerNorm, the numbers of the rows, and the chains of their sums.
+// A gradientGroup is the memory of one goroutine, for some rows: x less its mean for LayerNorm, the
+// numbers of the rows, and the chains of their sums.
 type gradientGroup struct {
-	y, part            []float32
+	y                  []float32 // and a row for the sums that nobody wants
 	inv, center, slope [groupRows]float32
 	chains             [groupRows][contract.NormChains]float32
 	sums, dots         [groupRows][doubleChains]float64
-	yUsage, partUsage  parallel.Usage
+	usage              parallel.Usage
 	memory             parallel.Memory
 }
 
@@ -184,7 +184,7 @@ const (
 	groupBlocks = 32
 
 	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
-	// they are several, so that they are still in L2 when they are read again.
+	// they are more than two, so that they are still in L2 when they are read again.
 	groupRows     = 8
 	groupElements = 1 << 12
 
@@ -196,7 +196,7 @@ var (
 	backwardJobs = parallel.FreeList[backwardJob]{
 		New: func() *backwardJob {
 			j := new(backwardJob)
-			j.split.Init(&gradientGroups, func(s *gradientGroup) { s.fit(j.shape()) }, j.blocks, j.memory.Forget)
+			j.split.Init(&gradientGroups, func(s *gradientGroup) { s.fit(j.x.Dim(3)) }, j.blocks, j.memory.Forget)
 			return j
 		},
 		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
@@ -205,27 +205,10 @@ var (
 )
 
 // groupOf returns how many rows of d elements are computed at a time.
-func groupOf(d int) int { return min(max(groupElements/max(d, 1), 1), groupRows) }
+func groupOf(d int) int { return min(max(groupElements/max(d, 1), 2), groupRows) }
 
-// A gradientShape is what the size of a gradientGroup depends on.
-type gradientShape struct {
-	d             int
-	layer, direct bool
-}
-
-func (j *backwardJob) shape() gradientShape {
-	return gradientShape{j.x.Dim(3), j.layer, j.direct.IsSet()}
-}
-
-func (s *gradientGroup) fit(shape gradientShape) {
-	d, n := shape.d, 1 // RMSNorm has x itself: Squares alone writes y
-	if shape.layer {
-		n = groupOf(d)
-	}
-	parallel.Fit(&s.memory, &s.yUsage, &s.y, n*d, parallel.Make[float32])
-	if shape.direct {
-		parallel.Fit(&s.memory, &s.partUsage, &s.part, d, parallel.Make[float32])
-	}
+func (s *gradientGroup) fit(d int) {
+	parallel.Fit(&s.memory, &s.usage, &s.y, (groupOf(d)+1)*d, parallel.Make[float32])
 }
 
 // run computes the call.
@@ -248,7 +231,7 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 		parallel.Fit(&j.memory, &j.biasUsage, &j.bias, blocks*d, parallel.Make[float32])
 	}
 	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
-	j.split.Run(blocks, work, j.shape(), opts.Threads, opts.ParallelFor)
+	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
 	j.addUp(j.dWeight, j.sums, blocks)
 	j.addUp(j.dBias, j.bias, blocks)
 }
@@ -301,16 +284,27 @@ func blockOf(gradient, sums []float32, block int) []float32 {
 // rows computes n rows of a head, and adds their parts to the gradients of weight and bias that are
 // wanted. The gradient of x comes last, as it may take the place of x or dy.
 func (s *gradientGroup) rows(j *backwardJob, b, h, l, n int, weight, bias []float32) {
-	d, k := j.x.Dim(3), j.tier.Rows()
+	d := j.x.Dim(3)
 	dy := matrix{j.dy.Rows(b, h, l, n), j.dy.Stride(2), d}
 	y := s.sum(j, matrix{j.x.Rows(b, h, l, n), j.x.Stride(2), d}, dy, n)
-	eachColumns(weight, n, func(at int, part []float32) {
-		k.NormWeights(part, dy.x[at:], dy.ld, y.x[at:], y.ld, n, s.inv[:n])
-	})
-	eachColumns(bias, n, func(at int, part []float32) { j.tier.Elementwise().AddRows(part, dy.x[at:], dy.ld, n) })
-	if j.dx.IsSet() {
+	dx, unwanted := matrix{s.y, d, d}, s.y[groupOf(d)*d:][:d]
+	if j.dx.IsSet() && !j.direct.IsSet() {
+		dx = matrix{j.dx.Rows(b, h, l, n), j.dx.Stride(2), d}
+	}
+	if weight == nil {
+		weight = unwanted
+	}
+	if bias == nil {
+		bias = unwanted
+	}
+	for at, step := 0, partElements/n; at < d; at += step {
+		end := min(at+step, d)
+		j.tier.Rows().NormGradients(dx.x[at:], dx.ld, dy.x[at:], dy.ld, y.x[at:], y.ld, n, j.weight[at:end],
+			weight[at:end], bias[at:end], s.center[:n], s.slope[:n], s.inv[:n])
+	}
+	if j.direct.IsSet() {
 		for i := range n {
-			s.store(j, i, j.dx.Row(b, h, l+i), j.directRow(b, h, l+i), dy.row(i), y.row(i))
+			add(j.tier, j.dx.Row(b, h, l+i), dx.row(i), j.direct.Row(b, h, l+i))
 		}
 	}
 }
@@ -322,13 +316,6 @@ type matrix struct {
 }
 
 func (m *matrix) row(i int) []float32 { return m.x[i*m.ld:][:m.d] }
-
-// eachColumns calls f for parts of the columns of n rows, with the first column of each.
-func eachColumns(sums []float32, n int, f func(at int, part []float32)) {
-	for at, step := 0, partElements/n; at < len(sums); at += step {
-		f(at, sums[at:min(at+step, len(sums))])
-	}
-}
 
 // sum finds inv, center and slope of n rows, and returns x, for LayerNorm less its mean. A step is
 // done for all rows before the next one, which then need not wait for its sums.
@@ -391,28 +378,6 @@ func eachChain(d, chains int, f func(n, at, chains int)) {
 // add sets dst to x + y.
 func add(t *tier.Tier, dst, x, y []float32) {
 	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
-}
-
-// store writes row i of a group of the gradient of x, and adds direct, unless that is nil.
-func (s *gradientGroup) store(j *backwardJob, i int, dx, direct, dy, y []float32) {
-	to := dx
-	if direct != nil {
-		to = s.part[:len(dx)]
-	}
-	eachChain(len(to), 1, func(n, at, _ int) {
-		j.tier.Rows().NormGradients(to[at:][:n], dy[at:], j.weight[at:], y[at:], s.center[i], s.slope[i], s.inv[i])
-	})
-	if direct != nil {
-		add(j.tier, dx, to, direct)
-	}
-}
-
-// directRow returns a row of Options.Direct, or nil.
-func (j *backwardJob) directRow(b, h, l int) []float32 {
-	if !j.direct.IsSet() {
-		return nil
-	}
-	return j.direct.Row(b, h, l)
 }
 
 // shift is y = x - mean(x) for n rows, with the mean of a LayerNorm. rests become the means of y.

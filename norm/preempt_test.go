@@ -33,13 +33,9 @@ func measured(t *tier.Tier, most *int) *tier.Tier {
 				note(len(sums) * n)
 				k.NormTerms(sums, dots, y, dy, weight, ld, n, inv)
 			}
-			to.NormWeights = func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
-				note(len(dWeight) * n)
-				k.NormWeights(dWeight, dy, ldd, y, ldy, n, invs)
-			}
-			to.NormGradients = func(dx, dy, weight, y []float32, center, slope, inv float32) {
-				note(len(dx))
-				k.NormGradients(dx, dy, weight, y, center, slope, inv)
+			to.NormGradients = func(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {
+				note(len(weight) * n)
+				k.NormGradients(dx, ldx, dy, ldd, y, ldy, n, weight, dWeight, dBias, centers, slopes, invs)
 			}
 		}
 	}

@@ -33,15 +33,7 @@ var rows = []Kernel{
 		})
 	}},
 	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
-	{Function: spec.NormWeights, Lanes: "dWeight", Vectors: 4, Body: normWeights},
-	{Function: spec.NormGradients, Lanes: "dx", Vectors: 2, Body: func(b *Builder) {
-		inv := b.Param("inv")
-		x := b.Sub(b.Mul(b.Load(b.Slice("weight")), b.Load(b.Slice("dy"))), b.Param("center"))
-		z := b.Mul(b.Load(b.Slice("y")), inv)
-		x = b.Sub(x, b.Mul(z, b.Param("slope")))
-		b.Soon(b.Slice("dx"))
-		b.Store(b.Slice("dx"), b.Canonical(b.Mul(x, inv)))
-	}},
+	{Function: spec.NormGradients, Lanes: "weight", Vectors: 2, Body: normGradients},
 }
 
 // rowSums adds up the columns of rows, one by one.
@@ -132,13 +124,21 @@ func normTerms(b *Builder) {
 	b.Store(dots, dot)
 }
 
-// normWeights keeps the sums of some columns in registers, as addRows.
-func normWeights(b *Builder) {
-	sums, dy, y, invs := b.Slice("dWeight"), b.Matrix("dy", "ldd"), b.Matrix("y", "ldy"), b.Slice("invs")
-	sum := b.Var(b.Load(sums))
+// normGradients keeps the sums of some columns in registers, as addRows.
+func normGradients(b *Builder) {
+	dx, dy, y := b.Matrix("dx", "ldx"), b.Matrix("dy", "ldd"), b.Matrix("y", "ldy")
+	sums := [2]*Stream{b.Slice("dWeight"), b.Slice("dBias")}
+	weight, dWeight, dBias := b.Load(b.Slice("weight")), b.Var(b.Load(sums[0])), b.Var(b.Load(sums[1]))
 	b.EachRow("n", func() {
-		z := b.Mul(b.Load(y), b.Spread(invs))
-		b.Set(sum, b.Add(sum, b.Mul(z, b.Load(dy))))
+		inv, d := b.Spread(b.Slice("invs")), b.Load(dy)
+		z := b.Mul(b.Load(y), inv)
+		b.Set(dBias, b.Add(dBias, d))
+		b.Set(dWeight, b.Add(dWeight, b.Mul(z, d)))
+		x := b.Sub(b.Mul(weight, d), b.Spread(b.Slice("centers")))
+		x = b.Sub(x, b.Mul(z, b.Spread(b.Slice("slopes"))))
+		b.Soon(dx)
+		b.Store(dx, b.Canonical(b.Mul(x, inv)))
 	})
-	b.Store(sums, sum)
+	b.Store(sums[0], b.Canonical(dWeight))
+	b.Store(sums[1], b.Canonical(dBias))
 }

@@ -105,7 +105,6 @@ var (
 	Center           = kernel(RowTable, "Center")
 	Squares          = kernel(RowTable, "Squares")
 	NormTerms        = kernel(RowTable, "NormTerms")
-	NormWeights      = kernel(RowTable, "NormWeights")
 	NormGradients    = kernel(RowTable, "NormGradients")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")

@@ -111,9 +111,16 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 	case "NormTerms":
 		sums, dots, y, dy, weight := doubles("sums", c.d), doubles("dots", c.d), matrix("y"), matrix("dy"), matrix("weight")
 		return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, dy, weight, ld, c.n, shift) }
-	case "NormWeights":
-		sums, dy, y, invs := vector("dWeight", c.d), matrix("dy"), matrix("y"), vector("invs", c.n)
-		return func(p *kernelSet) { p.Rows.NormWeights(sums, dy, ld, y, ld, c.n, invs) }
+	case "NormGradients":
+		dy, y, weight, dWeight, dBias := matrix("dy"), matrix("y"), vector("weight", c.d), vector("dWeight", c.d), vector("dBias", c.d)
+		dx := to("dx", [][]float32{dy, y}[c.gap%2])
+		centers, slopes, invs := vector("centers", c.n), vector("slopes", c.n), vector("invs", c.n)
+		for i := range a.Slots {
+			a.Slots[i].Exact = true
+		}
+		return func(p *kernelSet) {
+			p.Rows.NormGradients(dx, ld, dy, ld, y, ld, c.n, weight, dWeight, dBias, centers, slopes, invs)
+		}
 	}
 	if c.kernel == "RotatePairs" {
 		cos, sin := vector("cos", 2*c.d), vector("sin", 2*c.d)
@@ -139,9 +146,7 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 	case "SigmoidBackward":
 		return func(p *kernelSet) { p.Activations.SigmoidBackward(dx, g, y) }
 	}
-	a.Slots[len(a.Slots)-1].Exact = !c.inPlace
-	center, slope, weight := c.values.Next(r), c.values.Next(r), vector("weight", c.d)
-	return func(p *kernelSet) { p.Rows.NormGradients(dx, g, weight, y, center, slope, shift) }
+	panic(c.kernel)
 }
 
 // quotients has numbers up to 1 and down to the smallest, and sums near powers of two and near 1
@@ -280,15 +285,6 @@ var rowMutants = []mutant{
 			}
 		}
 	}),
-	spoilRows("NormWeights", "a product is not rounded", func(p *kernelSet) {
-		p.Rows.NormWeights = func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32) {
-			for i := range n {
-				for e := range dWeight {
-					dWeight[e] = scalar.FMA(dy[i*ldd+e], y[i*ldy+e]*invs[i], dWeight[e])
-				}
-			}
-		}
-	}),
 	{"Elementwise.Scale", "the factors come first", func(p *kernelSet) {
 		p.Elementwise.Scale = func(dst, src []float32, first, second float32) {
 			for i := range dst {
@@ -328,9 +324,21 @@ var rowMutants = []mutant{
 			}
 		}
 	}},
-	spoilRows("NormGradients", "the center is left out", func(p *kernelSet) {
-		p.Rows.NormGradients = func(dx, dy, weight, y []float32, _, slope, inv float32) {
-			ref.Rows.NormGradients(dx, dy, weight, y, 0, slope, inv)
+	spoilRows("NormGradients", "the centers are left out", func(p *kernelSet) {
+		p.Rows.NormGradients = func(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {
+			ref.Rows.NormGradients(dx, ldx, dy, ldd, y, ldy, n, weight, dWeight, dBias, make([]float32, n), slopes, invs)
+		}
+	}),
+	spoilRows("NormGradients", "a product is not rounded", func(p *kernelSet) {
+		p.Rows.NormGradients = func(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {
+			for e := range weight {
+				sum := dWeight[e]
+				for i := range n {
+					sum = scalar.FMA(dy[i*ldd+e], y[i*ldy+e]*invs[i], sum)
+				}
+				defer func() { dWeight[e] = sum }()
+			}
+			ref.Rows.NormGradients(dx, ldx, dy, ldd, y, ldy, n, weight, dWeight, dBias, centers, slopes, invs)
 		}
 	}),
 }

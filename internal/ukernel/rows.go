@@ -53,15 +53,13 @@ type Rows struct {
 	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
 	NormTerms func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32)
 
-	// NormWeights adds n rows, i ascending, for e < len(dWeight), each operation rounded:
+	// NormGradients computes n rows, i ascending, for e < len(weight), each operation rounded, with
+	// the NaN 0x7fc00000. g = dy[i·ldd+e]·weight[e], z = y[i·ldy+e]·invs[i]:
 	//
-	//	dWeight[e] = dWeight[e] + dy[i·ldd+e]·(y[i·ldy+e]·invs[i])
-	NormWeights func(dWeight, dy []float32, ldd int, y []float32, ldy, n int, invs []float32)
-
-	// NormGradients computes, for e < len(dx), each operation rounded, with the NaN 0x7fc00000,
+	//	dx[i·ldx+e] = ((g-centers[i]) - z·slopes[i])·invs[i]
+	//	dWeight[e]  = dWeight[e] + dy[i·ldd+e]·z
+	//	dBias[e]    = dBias[e] + dy[i·ldd+e]
 	//
-	//	dx[e] = ((g-center) - z·slope)·inv, g = dy[e]·weight[e], z = y[e]·inv
-	//
-	// dx may be dy or y.
-	NormGradients func(dx, dy, weight, y []float32, center, slope, inv float32)
+	// dx may be dy or y, and all its rows one.
+	NormGradients func(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32)
 }

@@ -128,12 +128,6 @@ func normTerms(k *Kernel, quick bool) []Case {
 	})
 }
 
-func normWeights(k *Kernel, quick bool) []Case {
-	return matrices(quick, func(n, d, ld int) Case {
-		return Case{"dWeight": out(d), "dy": in(span(n, ld, d)), "ldd": ld, "y": in(span(n, ld+1, d)), "ldy": ld + 1, "n": n, "invs": in(n)}
-	})
-}
-
 func scale(k *Kernel, quick bool) (list []Case) {
 	for _, n := range laneCounts(quick) {
 		list = append(list, Case{"dst": out(n), "src": in(n), "first": Unknown{}, "second": Unknown{}})
@@ -155,9 +149,11 @@ func rotatePairs(k *Kernel, quick bool) []Case {
 	})
 }
 
-func normGradients(k *Kernel, quick bool) (list []Case) {
-	for _, d := range laneCounts(quick) {
-		list = append(list, Case{"dx": out(d), "dy": in(d), "weight": in(d), "y": in(d), "center": Unknown{}, "slope": Unknown{}, "inv": Unknown{}})
-	}
-	return list
+func normGradients(k *Kernel, quick bool) []Case {
+	return matrices(quick, func(n, d, ld int) Case {
+		return Case{
+			"dx": out(span(n, ld+2, d)), "ldx": ld + 2, "dy": in(span(n, ld, d)), "ldd": ld, "y": in(span(n, ld+1, d)), "ldy": ld + 1, "n": n,
+			"weight": in(d), "dWeight": out(d), "dBias": out(d), "centers": in(n), "slopes": in(n), "invs": in(n),
+		}
+	})
 }

@@ -122,7 +122,6 @@ var contracts = map[string]contract{
 	"Rows.Center":           {cases: center},
 	"Rows.Squares":          {cases: center},
 	"Rows.NormTerms":        {cases: normTerms},
-	"Rows.NormWeights":      {cases: normWeights},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
 
 	"Unit.GemmTiles":  {cases: tileGemm(1)},
