@@ -42,23 +42,15 @@ var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.U4},
 	{ukernel.E2M1},
 	{ukernel.U4x32, ukernel.U5x32},
-	{ukernel.U4x16, ukernel.U5x16},
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
 
 // brain tells whether an fma of its own adds the offset of a block.
 func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
 
-// halves is 2 if the halves of the steps have integers of their own, else 1.
+// halves is 2 if the halves of the steps have integers of their own, else 1. Each has a tile of
+// sums of a block.
 func (t *tileProduct) halves() int { return max(t.integers, 1) }
-
-// parts are the tiles of sums of a block: of each half of its steps, and of minima for halves.
-func (t *tileProduct) parts() int {
-	if t.minima && t.halves() == 2 {
-		return 3
-	}
-	return t.halves()
-}
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
 func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
@@ -146,7 +138,7 @@ const (
 )
 
 // slotBytes is the size of the sums of a block, and blocksAt is where blocks begin.
-func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
+func (t *tileProduct) slotBytes() int { return t.halves() * tileBytes }
 func (t *tileProduct) blocksAt() int  { return sumsAt + sumSlots*t.slotBytes() }
 
 // A block on the stack has the numbers of all its steps, or of each half, with zeros in the place
@@ -499,16 +491,13 @@ func (t *tileProduct) ahead(name string) {
 // which store stores. Loads come first: they do not wait for it.
 func (t *tileProduct) product(store func()) {
 	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
-	for part := range t.parts() {
+	for part := range t.halves() {
 		b := emit.Indexed(t.block, t.line, 1)
 		b.Disp = part * blockCodes
-		if part == 2 { // a single row
-			b = t.again(emit.At(t.block, t.row(rowTotals)))
-		}
 		t.TILELOADD(b, tileWeights+emit.Tile(part))
 	}
 	store()
-	for part := range t.parts() {
+	for part := range t.halves() {
 		sums := tileSums + emit.Tile(part)
 		if t.integers == 1 {
 			t.TILELOADD(t.again(t.local(magicAt)), sums)
@@ -521,7 +510,7 @@ func (t *tileProduct) product(store func()) {
 
 // store emits the way of the sums of a block to memory.
 func (t *tileProduct) store() {
-	for part := range t.parts() {
+	for part := range t.halves() {
 		to := emit.Indexed(t.slot, t.line, 1)
 		to.Disp = part * tileBytes
 		t.TILESTORED(tileSums+emit.Tile(part), to)
@@ -542,13 +531,9 @@ func (t *tileProduct) again(line operand.Mem) operand.Mem {
 	return line
 }
 
-// ofLanes loads what the lanes of a block have, but what a tile is made of.
+// ofLanes loads what the lanes of a block have beside their numbers.
 func (t *tileProduct) ofLanes(block reg.GPVirtual) []reg.VecVirtual {
-	count := t.blockRows()
-	if t.parts() == 3 {
-		count = rowTotals
-	}
-	rows := t.Vecs(count)
+	rows := t.Vecs(t.blockRows())
 	for i, v := range rows {
 		t.VMOVUPS(emit.At(block, t.row(i)), v)
 	}
@@ -585,13 +570,8 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
 	default:
 		total, p := t.Vec(), t.Vec()
-		if t.integers == 1 {
-			t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), total)
-			t.VFMADD213PS(zero, lanes[rowTotals], total)
-		} else {
-			t.VPSUBD(sums(2*tileBytes), zero, total)
-			t.VCVTDQ2PS(total, total)
-		}
+		t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), total)
+		t.VFMADD213PS(zero, lanes[rowTotals], total)
 		t.VMULPS_BCST(x(spec.RowScale), lanes[rowGroupedMinima], p)
 		t.VFMADD231PS(total, p, v)
 	}
