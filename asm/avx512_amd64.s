@@ -10645,7 +10645,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -10663,18 +10663,26 @@ TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	IMUL3Q    $+34, DX, BX
 
 sized:
-	MOVQ BX, 80(AX)
-	SHLQ $0x02, DX
-	MOVQ DX, 72(AX)
-	MOVQ ldx+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 88(AX)
-	MOVQ ldc+24(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 96(AX)
-	LEAQ (AX)(AX*1), DX
-	ADDQ $+1664, DX
-	MOVQ DX, 152(AX)
+	MOVQ  BX, 80(AX)
+	MOVQ  k+104(FP), SI
+	SHRQ  $0x05, SI
+	IMULQ BX, SI
+	MOVQ  b_base+64(FP), BX
+	ADDQ  SI, BX
+	MOVQ  BX, 232(AX)
+	ADDQ  SI, BX
+	MOVQ  BX, 240(AX)
+	SHLQ  $0x02, DX
+	MOVQ  DX, 72(AX)
+	MOVQ  ldx+56(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 88(AX)
+	MOVQ  ldc+24(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 96(AX)
+	LEAQ  (AX)(AX*1), DX
+	ADDQ  $+1664, DX
+	MOVQ  DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -11036,8 +11044,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -12233,7 +12256,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -12247,6 +12270,14 @@ TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+20, DX, BX
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -12535,8 +12566,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ             DI
-	ADDQ             152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS          512(R14), Z16
 	VMOVUPS          576(R14), Z17
 	VCVTDQ2PS        (DI), Z18
@@ -15359,7 +15405,7 @@ TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesValuesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -15373,6 +15419,14 @@ TEXT ·weightGemmInt8TilesValuesAVX512(SB), $16256-113
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+18, DX, BX
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -15667,8 +15721,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -20121,7 +20190,7 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $22400-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -20150,6 +20219,14 @@ known:
 	VMOVDQU32 const4b400000AVX512<>+0(SB), Z0
 	VMOVDQU32 Z0, 256(AX)
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -20472,8 +20549,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ           DI
-	ADDQ           152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS        512(R14), Z17
 	VMOVUPS        576(R14), Z18
 	VMOVUPS        640(R14), Z19
@@ -26372,7 +26464,7 @@ TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -26405,18 +26497,26 @@ TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	MOVQ      SI, 224(AX)
 
 known:
-	MOVQ BX, 80(AX)
-	SHLQ $0x02, DX
-	MOVQ DX, 72(AX)
-	MOVQ ldx+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 88(AX)
-	MOVQ ldc+24(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 96(AX)
-	LEAQ (AX)(AX*1), DX
-	ADDQ $+2688, DX
-	MOVQ DX, 152(AX)
+	MOVQ  BX, 80(AX)
+	MOVQ  k+104(FP), SI
+	SHRQ  $0x05, SI
+	IMULQ BX, SI
+	MOVQ  b_base+64(FP), BX
+	ADDQ  SI, BX
+	MOVQ  BX, 232(AX)
+	ADDQ  SI, BX
+	MOVQ  BX, 240(AX)
+	SHLQ  $0x02, DX
+	MOVQ  DX, 72(AX)
+	MOVQ  ldx+56(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 88(AX)
+	MOVQ  ldc+24(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 96(AX)
+	LEAQ  (AX)(AX*1), DX
+	ADDQ  $+2688, DX
+	MOVQ  DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -26764,8 +26864,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19

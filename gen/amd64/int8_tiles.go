@@ -131,6 +131,8 @@ const (
 	varMore                                     // of grouped formats, see groupedNumbers
 	varOffset                                   //
 	varBits                                     //
+	varAsk                                      // the next line to ask for, see ask
+	varAskEnd                                   //
 	varsEnd
 
 	magicAt = (varsEnd + 63) / 64 * 64 // a line
@@ -267,6 +269,7 @@ func (t *tileProduct) prepare() {
 		t.Label("sized")
 	}
 	t.MOVQ(size, t.local(varSize))
+	t.askFrom(size)
 	t.SHLQ(operand.Imm(2), lanes)
 	t.MOVQ(lanes, t.local(varLanes))
 	t.MOVQ(t.Stride("ldx"), t.local(varLDX))
@@ -606,6 +609,7 @@ func (t *tileProduct) tile() {
 	t.AlignLoop()
 	t.Label("blocks")
 	t.next("ahead")
+	t.ask()
 	lanes := t.ofLanes(block)
 	for i, v := range acc {
 		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })
@@ -615,6 +619,38 @@ func (t *tileProduct) tile() {
 	t.CMPQ(block, t.local(varEnd))
 	t.JNE(operand.LabelRef("blocks"))
 	t.storeRows(acc)
+}
+
+// askedLines is how many lines are asked for beside a block of 16 rows and 16 lanes. A panel has 48
+// lanes, and up to 26 lines in a block: so 16 rows ask for all.
+const askedLines = 8
+
+// askFrom sets which weights are asked for: as many bytes as the call has, from its end on. They
+// are the next call's. A call reads its weights while it expands the first 16 lanes. Without this,
+// memory rests while products are computed.
+func (t *tileProduct) askFrom(size reg.GPVirtual) {
+	bytes, from := t.GP64(), t.GP64()
+	t.MOVQ(t.Argument("k"), bytes)
+	t.SHRQ(operand.Imm(5), bytes) // spec.BlockSteps
+	t.IMULQ(size, bytes)
+	t.MOVQ(t.Memory(t.Param("b").Base()), from)
+	t.ADDQ(bytes, from)
+	t.MOVQ(from, t.local(varAsk))
+	t.ADDQ(bytes, from)
+	t.MOVQ(from, t.local(varAskEnd))
+}
+
+// ask asks for the next lines, until all are asked for.
+func (t *tileProduct) ask() {
+	line := t.get(varAsk)
+	t.CMPQ(line, t.local(varAskEnd))
+	t.JGE(operand.LabelRef("asked"))
+	for i := range askedLines {
+		t.PREFETCHT1(emit.At(line, i*spec.LineBytes))
+	}
+	t.ADDQ(operand.I32(askedLines*spec.LineBytes), line)
+	t.MOVQ(line, t.local(varAsk))
+	t.Label("asked")
 }
 
 // storeRows stores the sums of the rows that are left, which are the last ones.
