@@ -356,16 +356,6 @@ func weightUnpackU4x16AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesX16MinimaAVX512 is the product of tiles to which those of formats jump.
-//
-//go:noescape
-func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightGemmInt8TilesU4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
-//
-//go:noescape
-func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
 // weightWidenU5x32AVX512 is BlockKernels.Widen, see package ukernel. The format is U5x32.
 //
 //go:noescape
@@ -405,11 +395,6 @@ func weightUnpackU5x16AVX512(dst []uint32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-
-// weightGemmInt8TilesU5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
-//
-//go:noescape
-func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS6x16AVX512 is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //

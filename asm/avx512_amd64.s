@@ -10645,7 +10645,7 @@ TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -10663,18 +10663,26 @@ TEXT ·weightGemmInt8TilesAVX512(SB), $16256-113
 	IMUL3Q    $+34, DX, BX
 
 sized:
-	MOVQ BX, 80(AX)
-	SHLQ $0x02, DX
-	MOVQ DX, 72(AX)
-	MOVQ ldx+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 88(AX)
-	MOVQ ldc+24(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 96(AX)
-	LEAQ (AX)(AX*1), DX
-	ADDQ $+1664, DX
-	MOVQ DX, 152(AX)
+	MOVQ  BX, 80(AX)
+	MOVQ  k+104(FP), SI
+	SHRQ  $0x05, SI
+	IMULQ BX, SI
+	MOVQ  b_base+64(FP), BX
+	ADDQ  SI, BX
+	MOVQ  BX, 232(AX)
+	ADDQ  SI, BX
+	MOVQ  BX, 240(AX)
+	SHLQ  $0x02, DX
+	MOVQ  DX, 72(AX)
+	MOVQ  ldx+56(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 88(AX)
+	MOVQ  ldc+24(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 96(AX)
+	LEAQ  (AX)(AX*1), DX
+	ADDQ  $+1664, DX
+	MOVQ  DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -11036,8 +11044,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -12233,7 +12256,7 @@ TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -12247,6 +12270,14 @@ TEXT ·weightGemmInt8TilesMinimaAVX512(SB), $17792-113
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+20, DX, BX
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -12535,8 +12566,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ             DI
-	ADDQ             152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS          512(R14), Z16
 	VMOVUPS          576(R14), Z17
 	VCVTDQ2PS        (DI), Z18
@@ -15359,7 +15405,7 @@ TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesValuesAVX512(SB), $16256-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -15373,6 +15419,14 @@ TEXT ·weightGemmInt8TilesValuesAVX512(SB), $16256-113
 	MOVQ      BX, 64(AX)
 	IMUL3Q    $+18, DX, BX
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -15667,8 +15721,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -20121,7 +20190,7 @@ TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesX32MinimaAVX512(SB), $22400-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -20150,6 +20219,14 @@ known:
 	VMOVDQU32 const4b400000AVX512<>+0(SB), Z0
 	VMOVDQU32 Z0, 256(AX)
 	MOVQ      BX, 80(AX)
+	MOVQ      k+104(FP), SI
+	SHRQ      $0x05, SI
+	IMULQ     BX, SI
+	MOVQ      b_base+64(FP), BX
+	ADDQ      SI, BX
+	MOVQ      BX, 232(AX)
+	ADDQ      SI, BX
+	MOVQ      BX, 240(AX)
 	SHLQ      $0x02, DX
 	MOVQ      DX, 72(AX)
 	MOVQ      ldx+56(FP), DX
@@ -20472,8 +20549,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
 
 aheadstored:
-	NEGQ           DI
-	ADDQ           152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS        512(R14), Z17
 	VMOVUPS        576(R14), Z18
 	VMOVUPS        640(R14), Z19
@@ -20747,669 +20839,6 @@ TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
-
-// func weightGemmInt8TilesX16MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
-TEXT ·weightGemmInt8TilesX16MinimaAVX512(SB), $22656-113
-	PCALIGN   $0x40
-	LEAQ      63(SP), AX
-	ANDQ      $-64, AX
-	VMOVDQU32 tilesInt8AVX512<>+0(SB), Z0
-	VMOVDQU32 Z0, (AX)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
-	MOVQ      $0x00000040, CX
-	MOVQ      lanes+88(FP), DX
-	XORQ      BX, BX
-	MOVQ      BX, 64(AX)
-	IMUL3Q    $+20, DX, BX
-	MOVL      $0x00000000, 208(AX)
-	MOVL      $0x00000000, 216(AX)
-	MOVQ      $0x00000000, SI
-	MOVQ      SI, 224(AX)
-	CMPQ      c_len+8(FP), $0x06
-	JE        known
-	IMUL3Q    $+24, DX, BX
-	MOVL      $0x10101010, 208(AX)
-	MOVL      $0x00000000, 216(AX)
-	MOVQ      $0x00000001, SI
-	MOVQ      SI, 224(AX)
-
-known:
-	MOVQ BX, 80(AX)
-	SHLQ $0x02, DX
-	MOVQ DX, 72(AX)
-	MOVQ ldx+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 88(AX)
-	MOVQ ldc+24(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 96(AX)
-	LEAQ (AX)(AX*1), DX
-	ADDQ $+3712, DX
-	MOVQ DX, 152(AX)
-
-	// 16 lanes.
-lanes:
-	MOVQ    b_base+64(FP), DX
-	MOVQ    DX, 104(AX)
-	MOVQ    x_base+32(FP), DX
-	MOVQ    DX, 112(AX)
-	MOVQ    k+104(FP), DX
-	MOVQ    DX, 120(AX)
-	MOVBQZX load+112(FP), DX
-	MOVQ    DX, 176(AX)
-
-chunk:
-	MOVQ    120(AX), DX
-	SHRQ    $0x05, DX
-	MOVQ    $0x0000000c, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	MOVQ    DX, 136(AX)
-	MOVQ    104(AX), BX
-	MOVQ    72(AX), DI
-	LEAQ    6464(AX), SI
-
-expand:
-	MOVQ         BX, 128(AX)
-	MOVQ         DI, R8
-	ADDQ         R8, BX
-	MOVQ         64(AX), R8
-	MOVQ         128(AX), R10
-	MOVQ         DI, R9
-	SHRQ         $0x01, R9
-	LEAQ         (BX)(R8*1), R11
-	SHRQ         $0x01, R8
-	ADDQ         R8, R10
-	VCVTPH2PS    (R10), Z0
-	VMOVUPS      Z0, 1024(SI)
-	ADDQ         R9, R10
-	VCVTPH2PS    (R10), Z0
-	VMOVUPS      Z0, 1216(SI)
-	ADDQ         R9, R11
-	LEAQ         (BX)(R8*1), R8
-	VPMOVZXWD    (R8), Z0
-	VPSLLD       $0x18, Z0, Z1
-	VPSRAD       $0x18, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMOVUPS      Z1, 1088(SI)
-	VPSLLD       $0x10, Z0, Z0
-	VPSRAD       $0x18, Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMOVUPS      Z0, 1152(SI)
-	ADDQ         R9, R11
-	VPMOVZXWD    (R8)(R9*1), Z0
-	VPSHUFB      tileTotalsAVX512<>+0(SB), Z0, Z0
-	VMOVDQU32    Z0, 1280(SI)
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z0
-	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z3
-	VMOVDQU32    constffff0000AVX512<>+0(SB), Z4
-	VPBROADCASTD 208(AX), Z1
-	VPBROADCASTD 216(AX), Z2
-	MOVQ         224(AX), R8
-	LEAQ         (R11)(DI*4), R12
-	MOVQ         R11, R10
-	TESTQ        R8, R8
-	CMOVQNE      R12, R10
-	XORQ         R9, R9
-	MOVQ         SI, R13
-
-words:
-	VMOVQ      R9, X5
-	VMOVDQU32  (R10), Z6
-	VPSRLD     X5, Z6, Z6
-	VPSLLD     $0x04, Z6, Z7
-	VPANDD     (R11), Z0, Z5
-	VPTERNLOGD $0xf8, Z1, Z7, Z5
-	VPSUBB     Z2, Z5, Z5
-	VPANDD     Z3, Z5, Z7
-	VMOVDQU32  Z7, (R13)
-	VPANDD     Z4, Z5, Z5
-	VMOVDQU32  Z5, 512(R13)
-	VPSRLD     $0x04, (R11), Z5
-	VPANDD     Z0, Z5, Z5
-	VPTERNLOGD $0xf8, Z1, Z6, Z5
-	VPSUBB     Z2, Z5, Z5
-	VPANDD     Z3, Z5, Z6
-	VMOVDQU32  Z6, 256(R13)
-	VPANDD     Z4, Z5, Z5
-	VMOVDQU32  Z5, 768(R13)
-	ADDQ       $0x40, R13
-	ADDQ       R8, R9
-	CMPQ       R9, $0x04
-	JNE        sameword
-	XORQ       R9, R9
-	ADDQ       DI, R10
-
-sameword:
-	ADDQ  DI, R11
-	CMPQ  R11, R12
-	JNE   words
-	ADDQ  80(AX), BX
-	ADDQ  $+1344, SI
-	DECQ  DX
-	JNZ   expand
-	MOVQ  BX, 104(AX)
-	MOVQ  SI, 144(AX)
-	MOVQ  m+96(FP), DX
-	MOVQ  DX, 184(AX)
-	MOVQ  112(AX), DX
-	MOVQ  DX, 192(AX)
-	MOVQ  c_base+0(FP), DX
-	ADDQ  64(AX), DX
-	MOVQ  DX, 200(AX)
-	MOVQ  88(AX), DX
-	MOVQ  112(AX), BX
-	MOVQ  m+96(FP), SI
-	MOVQ  SI, 160(AX)
-	LEAQ  6464(AX), SI
-	LEAQ  320(AX), DI
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   first
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-first:
-	MOVQ      BX, 168(AX)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
-	XORQ      R8, R8
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x06; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R8*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	ADDQ      $+48, BX
-	ADDQ      $+1344, SI
-	CMPQ      SI, 144(AX)
-	JNE       second
-	SUBQ      $0x10, 160(AX)
-	JG        secondrows
-	MOVQ      $0x00000000, 160(AX)
-	JMP       second
-
-secondrows:
-	LEAQ  6464(AX), SI
-	MOVQ  168(AX), BX
-	MOVQ  DX, R8
-	SHLQ  $0x04, R8
-	ADDQ  R8, BX
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   secondrow
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-secondrow:
-	MOVQ BX, 168(AX)
-
-second:
-	CMPQ       160(AX), $0x00
-	JE         thirdnone
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
-	XORQ       R8, R8
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x06; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R8*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	ADDQ       $+48, BX
-	ADDQ       $+1344, SI
-	CMPQ       SI, 144(AX)
-	JNE        third
-	SUBQ       $0x10, 160(AX)
-	JG         thirdrows
-	MOVQ       $0x00000000, 160(AX)
-	JMP        third
-
-thirdrows:
-	LEAQ  6464(AX), SI
-	MOVQ  168(AX), BX
-	MOVQ  DX, R8
-	SHLQ  $0x04, R8
-	ADDQ  R8, BX
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   thirdrow
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-thirdrow:
-	MOVQ BX, 168(AX)
-
-third:
-	JMP thirdstored
-
-thirdnone:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
-
-thirdstored:
-	NEGQ DI
-	ADDQ 152(AX), DI
-
-rows:
-	// Go back if less than a tile is left.
-	MOVQ  $0x00000010, R8
-	SUBQ  184(AX), R8
-	JLE   whole
-	MOVQ  88(AX), R9
-	IMULQ R8, R9
-	SUBQ  R9, 192(AX)
-	MOVQ  96(AX), R9
-	IMULQ R8, R9
-	SUBQ  R9, 200(AX)
-
-whole:
-	VXORPS  Z16, Z16, Z16
-	MOVQ    200(AX), R8
-	MOVQ    96(AX), R9
-	LEAQ    (R8)(R9*2), R10
-	ADDQ    R9, R10
-	LEAQ    (R10)(R9*2), R11
-	ADDQ    R9, R11
-	LEAQ    (R11)(R9*2), R12
-	ADDQ    R9, R12
-	LEAQ    (R12)(R9*2), R13
-	ADDQ    R9, R13
-	LEAQ    (R13)(R9*2), R14
-	ADDQ    R9, R14
-	CMPQ    176(AX), $0x00
-	JE      zero
-	VMOVUPS (R8), Z0
-	VMOVUPS (R8)(R9*1), Z1
-	VMOVUPS (R8)(R9*2), Z2
-	VMOVUPS (R10), Z3
-	VMOVUPS (R10)(R9*1), Z4
-	VMOVUPS (R10)(R9*2), Z5
-	VMOVUPS (R11), Z6
-	VMOVUPS (R11)(R9*1), Z7
-	VMOVUPS (R11)(R9*2), Z8
-	VMOVUPS (R12), Z9
-	VMOVUPS (R12)(R9*1), Z10
-	VMOVUPS (R12)(R9*2), Z11
-	VMOVUPS (R13), Z12
-	VMOVUPS (R13)(R9*1), Z13
-	VMOVUPS (R13)(R9*2), Z14
-	VMOVUPS (R14), Z15
-	JMP     begin
-
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-
-begin:
-	MOVQ    192(AX), R8
-	LEAQ    (R8)(DX*2), R9
-	ADDQ    DX, R9
-	LEAQ    (R9)(DX*2), R10
-	ADDQ    DX, R10
-	LEAQ    (R10)(DX*2), R11
-	ADDQ    DX, R11
-	LEAQ    (R11)(DX*2), R12
-	ADDQ    DX, R12
-	LEAQ    (R12)(DX*2), R13
-	ADDQ    DX, R13
-	LEAQ    6464(AX), R14
-	PCALIGN $0x40
-
-blocks:
-	CMPQ       160(AX), $0x00
-	JE         aheadnone
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x0e; BYTE $0x00; BYTE $0x02; BYTE $0x00; BYTE $0x00 // TILELOADD 512(SI)(CX*1), T6
-	XORQ       R15, R15
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x3e; BYTE $0x00; BYTE $0x05; BYTE $0x00; BYTE $0x00 // TILELOADD 1280(SI)(R15*1), T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4b; BYTE $0x5e; BYTE $0xcc // TDPBSSD T6, T4, T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x43; BYTE $0x5e; BYTE $0xd4 // TDPBSSD T7, T4, T2
-	ADDQ       $+48, BX
-	ADDQ       $+1344, SI
-	CMPQ       SI, 144(AX)
-	JNE        ahead
-	SUBQ       $0x10, 160(AX)
-	JG         aheadrows
-	MOVQ       $0x00000000, 160(AX)
-	JMP        ahead
-
-aheadrows:
-	LEAQ  6464(AX), SI
-	MOVQ  168(AX), BX
-	MOVQ  DX, R15
-	SHLQ  $0x04, R15
-	ADDQ  R15, BX
-	MOVQ  $0x00000010, R15
-	SUBQ  160(AX), R15
-	JLE   aheadrow
-	IMULQ DX, R15
-	SUBQ  R15, BX
-
-aheadrow:
-	MOVQ BX, 168(AX)
-
-ahead:
-	JMP aheadstored
-
-aheadnone:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0f; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(DI)(CX*1)
-
-aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
-	VMOVUPS     1024(R14), Z17
-	VMOVUPS     1088(R14), Z18
-	VMOVUPS     1152(R14), Z19
-	VMOVUPS     1216(R14), Z20
-	VCVTDQ2PS   1024(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   (DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8), Z17, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VPSUBD      2048(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8), Z20, Z22
-	VFMADD231PS Z21, Z22, Z0
-	VCVTDQ2PS   1088(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   64(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VPSUBD      2112(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z1
-	VCVTDQ2PS   1152(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   128(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R8)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VPSUBD      2176(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R8)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z2
-	VCVTDQ2PS   1216(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   192(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9), Z17, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VPSUBD      2240(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9), Z20, Z22
-	VFMADD231PS Z21, Z22, Z3
-	VCVTDQ2PS   1280(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   256(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VPSUBD      2304(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z4
-	VCVTDQ2PS   1344(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   320(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R9)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z5
-	VPSUBD      2368(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R9)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z5
-	VCVTDQ2PS   1408(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   384(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R10), Z17, Z22
-	VFMADD231PS Z21, Z22, Z6
-	VPSUBD      2432(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R10), Z20, Z22
-	VFMADD231PS Z21, Z22, Z6
-	VCVTDQ2PS   1472(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   448(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R10)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z7
-	VPSUBD      2496(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R10)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z7
-	VCVTDQ2PS   1536(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   512(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R10)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z8
-	VPSUBD      2560(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R10)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z8
-	VCVTDQ2PS   1600(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   576(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R11), Z17, Z22
-	VFMADD231PS Z21, Z22, Z9
-	VPSUBD      2624(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R11), Z20, Z22
-	VFMADD231PS Z21, Z22, Z9
-	VCVTDQ2PS   1664(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   640(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R11)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z10
-	VPSUBD      2688(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R11)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z10
-	VCVTDQ2PS   1728(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   704(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R11)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z11
-	VPSUBD      2752(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R11)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z11
-	VCVTDQ2PS   1792(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   768(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R12), Z17, Z22
-	VFMADD231PS Z21, Z22, Z12
-	VPSUBD      2816(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R12), Z20, Z22
-	VFMADD231PS Z21, Z22, Z12
-	VCVTDQ2PS   1856(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   832(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R12)(DX*1), Z17, Z22
-	VFMADD231PS Z21, Z22, Z13
-	VPSUBD      2880(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R12)(DX*1), Z20, Z22
-	VFMADD231PS Z21, Z22, Z13
-	VCVTDQ2PS   1920(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   896(DI), Z22
-	VFMADD231PS Z18, Z22, Z21
-	VMULPS.BCST 32(R12)(DX*2), Z17, Z22
-	VFMADD231PS Z21, Z22, Z14
-	VPSUBD      2944(DI), Z16, Z21
-	VCVTDQ2PS   Z21, Z21
-	VMULPS.BCST 32(R12)(DX*2), Z20, Z22
-	VFMADD231PS Z21, Z22, Z14
-	VCVTDQ2PS   1984(DI), Z21
-	VFMADD213PS Z16, Z19, Z21
-	VCVTDQ2PS   960(DI), Z19
-	VFMADD231PS Z18, Z19, Z21
-	VMULPS.BCST 32(R13), Z17, Z17
-	VFMADD231PS Z21, Z17, Z15
-	VPSUBD      3008(DI), Z16, Z17
-	VCVTDQ2PS   Z17, Z17
-	VMULPS.BCST 32(R13), Z20, Z18
-	VFMADD231PS Z17, Z18, Z15
-	ADDQ        $0x00000030, R8
-	ADDQ        $0x00000030, R9
-	ADDQ        $0x00000030, R10
-	ADDQ        $0x00000030, R11
-	ADDQ        $0x00000030, R12
-	ADDQ        $0x00000030, R13
-	ADDQ        $+1344, R14
-	CMPQ        R14, 144(AX)
-	JNE         blocks
-	MOVQ        200(AX), R8
-	MOVQ        96(AX), R9
-	LEAQ        (R8)(R9*2), R10
-	ADDQ        R9, R10
-	LEAQ        (R10)(R9*2), R11
-	ADDQ        R9, R11
-	LEAQ        (R11)(R9*2), R12
-	ADDQ        R9, R12
-	LEAQ        (R12)(R9*2), R13
-	ADDQ        R9, R13
-	LEAQ        (R13)(R9*2), R14
-	ADDQ        R9, R14
-	VMOVUPS     Z15, (R14)
-	CMPQ        184(AX), $0x01
-	JE          rowsstored
-	VMOVUPS     Z14, (R13)(R9*2)
-	CMPQ        184(AX), $0x02
-	JE          rowsstored
-	VMOVUPS     Z13, (R13)(R9*1)
-	CMPQ        184(AX), $0x03
-	JE          rowsstored
-	VMOVUPS     Z12, (R13)
-	CMPQ        184(AX), $0x04
-	JE          rowsstored
-	VMOVUPS     Z11, (R12)(R9*2)
-	CMPQ        184(AX), $0x05
-	JE          rowsstored
-	VMOVUPS     Z10, (R12)(R9*1)
-	CMPQ        184(AX), $0x06
-	JE          rowsstored
-	VMOVUPS     Z9, (R12)
-	CMPQ        184(AX), $0x07
-	JE          rowsstored
-	VMOVUPS     Z8, (R11)(R9*2)
-	CMPQ        184(AX), $0x08
-	JE          rowsstored
-	VMOVUPS     Z7, (R11)(R9*1)
-	CMPQ        184(AX), $0x09
-	JE          rowsstored
-	VMOVUPS     Z6, (R11)
-	CMPQ        184(AX), $0x0a
-	JE          rowsstored
-	VMOVUPS     Z5, (R10)(R9*2)
-	CMPQ        184(AX), $0x0b
-	JE          rowsstored
-	VMOVUPS     Z4, (R10)(R9*1)
-	CMPQ        184(AX), $0x0c
-	JE          rowsstored
-	VMOVUPS     Z3, (R10)
-	CMPQ        184(AX), $0x0d
-	JE          rowsstored
-	VMOVUPS     Z2, (R8)(R9*2)
-	CMPQ        184(AX), $0x0e
-	JE          rowsstored
-	VMOVUPS     Z1, (R8)(R9*1)
-	CMPQ        184(AX), $0x0f
-	JE          rowsstored
-	VMOVUPS     Z0, (R8)
-
-rowsstored:
-	// Go on to the next rows.
-	MOVQ 88(AX), R8
-	SHLQ $0x04, R8
-	ADDQ R8, 192(AX)
-	MOVQ 96(AX), R8
-	SHLQ $0x04, R8
-	ADDQ R8, 200(AX)
-	SUBQ $0x10, 184(AX)
-	JG   rows
-
-	// Go on to the next blocks, whose sums begin with C.
-	MOVQ   136(AX), DX
-	IMUL3Q $+48, DX, BX
-	ADDQ   BX, 112(AX)
-	MOVQ   $0x00000001, BX
-	MOVQ   BX, 176(AX)
-	IMUL3Q $+32, DX, BX
-	SUBQ   BX, 120(AX)
-	JNZ    chunk
-	MOVQ   64(AX), DX
-	ADDQ   $+64, DX
-	MOVQ   DX, 64(AX)
-	CMPQ   DX, 72(AX)
-	JL     lanes
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
-	VZEROUPPER
-	RET
-
-DATA tileTotalsAVX512<>+0(SB)/64, $"\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r\x00\x00\x01\x01\x04\x04\x05\x05\b\b\t\t\f\f\r\r"
-GLOBL tileTotalsAVX512<>(SB), RODATA|NOPTR, $64
-
-// func weightGemmInt8TilesU4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8TilesU4x16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	CMPQ    m+96(FP), $0x10
-	JL      few
-	MOVQ    $0x00000006, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
-
-few:
-	MOVQ $0x00000006, c_len+8(FP)
-	MOVQ $0x00000014, b_len+72(FP)
-	MOVQ $0x00000004, b_cap+80(FP)
-	MOVQ $0x00000040, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
-	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightWidenU5x32AVX512(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x32AVX512(SB), NOSPLIT, $0-64
@@ -24765,22 +24194,6 @@ TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
-// func weightGemmInt8TilesU5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8TilesU5x16AVX512(SB), NOSPLIT, $0-113
-	PCALIGN $0x40
-	CMPQ    m+96(FP), $0x10
-	JL      few
-	MOVQ    $0x00000008, c_len+8(FP)
-	JMP     ·weightGemmInt8TilesX16MinimaAVX512+0(SB)
-
-few:
-	MOVQ $0x00000008, c_len+8(FP)
-	MOVQ $0x00000018, b_len+72(FP)
-	MOVQ $0x00000004, b_cap+80(FP)
-	MOVQ $0x00000040, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
-	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
-
 // func weightWidenS6x16AVX512(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS6x16AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
@@ -27051,7 +26464,7 @@ TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
 	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
+// Requires: AMXINT8, AMXTILE, AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	PCALIGN   $0x40
 	LEAQ      63(SP), AX
@@ -27084,18 +26497,26 @@ TEXT ·weightGemmInt8TilesX16AVX512(SB), $19072-113
 	MOVQ      SI, 224(AX)
 
 known:
-	MOVQ BX, 80(AX)
-	SHLQ $0x02, DX
-	MOVQ DX, 72(AX)
-	MOVQ ldx+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 88(AX)
-	MOVQ ldc+24(FP), DX
-	SHLQ $0x02, DX
-	MOVQ DX, 96(AX)
-	LEAQ (AX)(AX*1), DX
-	ADDQ $+2688, DX
-	MOVQ DX, 152(AX)
+	MOVQ  BX, 80(AX)
+	MOVQ  k+104(FP), SI
+	SHRQ  $0x05, SI
+	IMULQ BX, SI
+	MOVQ  b_base+64(FP), BX
+	ADDQ  SI, BX
+	MOVQ  BX, 232(AX)
+	ADDQ  SI, BX
+	MOVQ  BX, 240(AX)
+	SHLQ  $0x02, DX
+	MOVQ  DX, 72(AX)
+	MOVQ  ldx+56(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 88(AX)
+	MOVQ  ldc+24(FP), DX
+	SHLQ  $0x02, DX
+	MOVQ  DX, 96(AX)
+	LEAQ  (AX)(AX*1), DX
+	ADDQ  $+2688, DX
+	MOVQ  DX, 152(AX)
 
 	// 16 lanes.
 lanes:
@@ -27443,8 +26864,23 @@ aheadnone:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x0f; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(DI)(CX*1)
 
 aheadstored:
-	NEGQ        DI
-	ADDQ        152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
+	MOVQ       232(AX), R15
+	CMPQ       R15, 240(AX)
+	JGE        asked
+	PREFETCHT1 (R15)
+	PREFETCHT1 64(R15)
+	PREFETCHT1 128(R15)
+	PREFETCHT1 192(R15)
+	PREFETCHT1 256(R15)
+	PREFETCHT1 320(R15)
+	PREFETCHT1 384(R15)
+	PREFETCHT1 448(R15)
+	ADDQ       $+512, R15
+	MOVQ       R15, 232(AX)
+
+asked:
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19

@@ -574,14 +574,8 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			ukernel.U4x32: {
 				GemmInt8: weightGemmInt8TilesU4x32AVX512,
 			},
-			ukernel.U4x16: {
-				GemmInt8: weightGemmInt8TilesU4x16AVX512,
-			},
 			ukernel.U5x32: {
 				GemmInt8: weightGemmInt8TilesU5x32AVX512,
-			},
-			ukernel.U5x16: {
-				GemmInt8: weightGemmInt8TilesU5x16AVX512,
 			},
 		},
 	}},

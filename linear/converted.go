@@ -38,7 +38,7 @@ const (
 	stripRows = 128
 
 	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
-	// vectors do, but for U4x16. Up to vectorRows rows that whole tiles leave take less by vectors.
+	// vectors do. Up to vectorRows rows that whole tiles leave take less by vectors.
 	// Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
@@ -49,22 +49,25 @@ const (
 	latePanels = 32
 )
 
-// padsRows tells whether m quantized rows are multiplied as a whole tile.
-func (j *job) padsRows(t *tier.Tier, m int) bool {
-	return j.int8 && j.linear.packed != ukernel.U4x16 && m >= paddedRows && m < byteTileRows && t.Unit().GemmTiles != nil
+// byteTiles tells whether a unit for tiles multiplies quantized rows.
+func (j *job) byteTiles() bool {
+	return j.int8 && j.linear.packed.Tiles() && j.tier.Unit().GemmTiles != nil
 }
+
+// padsRows tells whether m quantized rows are multiplied as a whole tile.
+func (j *job) padsRows(m int) bool { return m >= paddedRows && m < byteTileRows && j.byteTiles() }
 
 // convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
 func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	fmas := lanes * inputs
-	if j.tier.Unit().GemmTiles != nil {
+	if by != &toInt8 {
 		fmas /= by.speed
 	}
 	m := ukernel.RowsPerCall(n, fmas)
 	if m > by.step && m < n {
 		m -= m % by.step
 	}
-	if left := m % byteTileRows; j.int8 && left <= vectorRows && m > byteTileRows && j.tier.Unit().GemmTiles != nil {
+	if left := m % byteTileRows; by == &toInt8Tiles && left <= vectorRows && m > byteTileRows {
 		m -= left
 	}
 	return m
@@ -79,7 +82,7 @@ func (l *Linear) tiles(t *tier.Tier) bool {
 // conversion returns what is made of the rows of x, or nil.
 func (j *job) conversion() *conversion {
 	switch {
-	case j.int8 && j.tier.Unit().GemmTiles != nil:
+	case j.byteTiles():
 		return &toInt8Tiles
 	case j.int8:
 		return &toInt8

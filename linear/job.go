@@ -143,7 +143,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		}
 	}
 	j.tier, j.steps = t, t.WeightSteps
-	j.tiles, j.pads = j.linear.tiles(t), j.padsRows(t, m)
+	j.tiles, j.pads = j.linear.tiles(t), j.padsRows(m)
 	j.widens = !j.int8 && !j.tiles && j.linear.widens(t, m)
 	j.unpacks = j.widens && j.linear.unpacks(t, m)
 	switch {

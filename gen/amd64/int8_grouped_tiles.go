@@ -19,8 +19,7 @@ import (
 // has the sum of its codes for the minimum.
 //
 // With an integer for each half a block has a tile for each half: the numbers of the other half are
-// zeros. Scales of float32 take the place of the integers, and 1 the place of the scale. A third
-// tile is for minima: the codes times the integers of the groups, a row of weights for all words.
+// zeros. Scales of float32 take the place of the integers, and 1 the place of the scale.
 
 // groupedFormat sets what tells formats apart, and size to the bytes of a block of some lanes,
 // without a head.
@@ -93,13 +92,6 @@ func (t *tileProduct) expandGrouped(block, to, lanes reg.GPVirtual) {
 	} else {
 		t.LEAQ(emit.Indexed(block, lane, 1), from)
 		t.integersOfHalves(from, to)
-	}
-	if t.parts() == 3 {
-		t.ADDQ(half, numbers)
-		totals := t.Vec()
-		t.VPMOVZXWD(emit.Indexed(from, half, 1), totals)
-		t.VPSHUFB(t.Repeated("tileTotals", 0x01010000, 0x05050404, 0x09090808, 0x0d0d0c0c), totals, totals)
-		t.VMOVDQU32(totals, emit.At(to, t.row(rowTotals)))
 	}
 	if slices.ContainsFunc(t.formats, ukernel.PackedFormat.Float32Scales) {
 		t.Goto("numbers")

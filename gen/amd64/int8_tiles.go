@@ -42,23 +42,15 @@ var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.U4},
 	{ukernel.E2M1},
 	{ukernel.U4x32, ukernel.U5x32},
-	{ukernel.U4x16, ukernel.U5x16},
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
 
 // brain tells whether an fma of its own adds the offset of a block.
 func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
 
-// halves is 2 if the halves of the steps have integers of their own, else 1.
+// halves is 2 if the halves of the steps have integers of their own, else 1. Each has a tile of
+// sums of a block.
 func (t *tileProduct) halves() int { return max(t.integers, 1) }
-
-// parts are the tiles of sums of a block: of each half of its steps, and of minima for halves.
-func (t *tileProduct) parts() int {
-	if t.minima && t.halves() == 2 {
-		return 3
-	}
-	return t.halves()
-}
 
 // chunkBlocks is how many blocks of the weights are on the stack at most. They are whole segments.
 func (t *tileProduct) chunkBlocks() int { return 24 / t.halves() }
@@ -139,6 +131,8 @@ const (
 	varMore                                     // of grouped formats, see groupedNumbers
 	varOffset                                   //
 	varBits                                     //
+	varAsk                                      // the next line to ask for, see ask
+	varAskEnd                                   //
 	varsEnd
 
 	magicAt = (varsEnd + 63) / 64 * 64 // a line
@@ -146,7 +140,7 @@ const (
 )
 
 // slotBytes is the size of the sums of a block, and blocksAt is where blocks begin.
-func (t *tileProduct) slotBytes() int { return t.parts() * tileBytes }
+func (t *tileProduct) slotBytes() int { return t.halves() * tileBytes }
 func (t *tileProduct) blocksAt() int  { return sumsAt + sumSlots*t.slotBytes() }
 
 // A block on the stack has the numbers of all its steps, or of each half, with zeros in the place
@@ -275,6 +269,7 @@ func (t *tileProduct) prepare() {
 		t.Label("sized")
 	}
 	t.MOVQ(size, t.local(varSize))
+	t.askFrom(size)
 	t.SHLQ(operand.Imm(2), lanes)
 	t.MOVQ(lanes, t.local(varLanes))
 	t.MOVQ(t.Stride("ldx"), t.local(varLDX))
@@ -499,16 +494,13 @@ func (t *tileProduct) ahead(name string) {
 // which store stores. Loads come first: they do not wait for it.
 func (t *tileProduct) product(store func()) {
 	t.TILELOADD(emit.Indexed(t.x, t.ldx, 1), tileX)
-	for part := range t.parts() {
+	for part := range t.halves() {
 		b := emit.Indexed(t.block, t.line, 1)
 		b.Disp = part * blockCodes
-		if part == 2 { // a single row
-			b = t.again(emit.At(t.block, t.row(rowTotals)))
-		}
 		t.TILELOADD(b, tileWeights+emit.Tile(part))
 	}
 	store()
-	for part := range t.parts() {
+	for part := range t.halves() {
 		sums := tileSums + emit.Tile(part)
 		if t.integers == 1 {
 			t.TILELOADD(t.again(t.local(magicAt)), sums)
@@ -521,7 +513,7 @@ func (t *tileProduct) product(store func()) {
 
 // store emits the way of the sums of a block to memory.
 func (t *tileProduct) store() {
-	for part := range t.parts() {
+	for part := range t.halves() {
 		to := emit.Indexed(t.slot, t.line, 1)
 		to.Disp = part * tileBytes
 		t.TILESTORED(tileSums+emit.Tile(part), to)
@@ -542,13 +534,9 @@ func (t *tileProduct) again(line operand.Mem) operand.Mem {
 	return line
 }
 
-// ofLanes loads what the lanes of a block have, but what a tile is made of.
+// ofLanes loads what the lanes of a block have beside their numbers.
 func (t *tileProduct) ofLanes(block reg.GPVirtual) []reg.VecVirtual {
-	count := t.blockRows()
-	if t.parts() == 3 {
-		count = rowTotals
-	}
-	rows := t.Vecs(count)
+	rows := t.Vecs(t.blockRows())
 	for i, v := range rows {
 		t.VMOVUPS(emit.At(block, t.row(i)), v)
 	}
@@ -585,13 +573,8 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 		t.VFMADD231PS_BCST(x(spec.RowSum), lanes[rowMinima], v)
 	default:
 		total, p := t.Vec(), t.Vec()
-		if t.integers == 1 {
-			t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), total)
-			t.VFMADD213PS(zero, lanes[rowTotals], total)
-		} else {
-			t.VPSUBD(sums(2*tileBytes), zero, total)
-			t.VCVTDQ2PS(total, total)
-		}
+		t.VCVTDQ2PS_BCST(x(spec.RowMinusSum), total)
+		t.VFMADD213PS(zero, lanes[rowTotals], total)
 		t.VMULPS_BCST(x(spec.RowScale), lanes[rowGroupedMinima], p)
 		t.VFMADD231PS(total, p, v)
 	}
@@ -626,6 +609,7 @@ func (t *tileProduct) tile() {
 	t.AlignLoop()
 	t.Label("blocks")
 	t.next("ahead")
+	t.ask()
 	lanes := t.ofLanes(block)
 	for i, v := range acc {
 		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })
@@ -635,6 +619,38 @@ func (t *tileProduct) tile() {
 	t.CMPQ(block, t.local(varEnd))
 	t.JNE(operand.LabelRef("blocks"))
 	t.storeRows(acc)
+}
+
+// askedLines is how many lines are asked for beside a block of 16 rows and 16 lanes. A panel has 48
+// lanes, and up to 26 lines in a block: so 16 rows ask for all.
+const askedLines = 8
+
+// askFrom sets which weights are asked for: as many bytes as the call has, from its end on. They
+// are the next call's. A call reads its weights while it expands the first 16 lanes. Without this,
+// memory rests while products are computed.
+func (t *tileProduct) askFrom(size reg.GPVirtual) {
+	bytes, from := t.GP64(), t.GP64()
+	t.MOVQ(t.Argument("k"), bytes)
+	t.SHRQ(operand.Imm(5), bytes) // spec.BlockSteps
+	t.IMULQ(size, bytes)
+	t.MOVQ(t.Memory(t.Param("b").Base()), from)
+	t.ADDQ(bytes, from)
+	t.MOVQ(from, t.local(varAsk))
+	t.ADDQ(bytes, from)
+	t.MOVQ(from, t.local(varAskEnd))
+}
+
+// ask asks for the next lines, until all are asked for.
+func (t *tileProduct) ask() {
+	line := t.get(varAsk)
+	t.CMPQ(line, t.local(varAskEnd))
+	t.JGE(operand.LabelRef("asked"))
+	for i := range askedLines {
+		t.PREFETCHT1(emit.At(line, i*spec.LineBytes))
+	}
+	t.ADDQ(operand.I32(askedLines*spec.LineBytes), line)
+	t.MOVQ(line, t.local(varAsk))
+	t.Label("asked")
 }
 
 // storeRows stores the sums of the rows that are left, which are the last ones.

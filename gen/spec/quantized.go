@@ -132,7 +132,7 @@ func emitBlocks(e BlockEmitter) {
 	for _, q := range SingleFormats {
 		e.WeightGemmQ(q)
 		e.WeightGemmInt8(q)
-		if hasTiles {
+		if hasTiles && q.Tiles() {
 			tiles.WeightGemmInt8Tiles(q)
 		}
 		e.WeightWidenQ(q)
@@ -147,7 +147,7 @@ func emitBlocks(e BlockEmitter) {
 			e.WeightGemmQ(q)
 		}
 		e.WeightGemmInt8Grouped(q)
-		if hasTiles {
+		if hasTiles && q.Tiles() {
 			tiles.WeightGemmInt8Tiles(q)
 		}
 	}

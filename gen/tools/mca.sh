@@ -237,7 +237,6 @@ tiles weightGemmInt8TilesAVX512 1
 tiles weightGemmInt8TilesMinimaAVX512 1
 tiles weightGemmInt8TilesX32MinimaAVX512 1
 tiles weightGemmInt8TilesX16AVX512 1
-tiles weightGemmInt8TilesX16MinimaAVX512 1
 tiles gemmTilesAVX512 6
 tiles gemmHalvesAVX512 1
 echo

@@ -116,6 +116,11 @@ func (f PackedFormat) Grouped() bool { return f.Integers() > 0 }
 // grouped, and no number of 4 bits with one scale for a block.
 func (f PackedFormat) Unpacks() bool { return f.Grouped() && f != U4x32 }
 
+// Tiles tells whether a unit for tiles multiplies quantized rows with the format. Halves of the
+// steps have tiles of their own, and with minima beside them, to scale their sums takes as long as
+// the product by vectors.
+func (f PackedFormat) Tiles() bool { return f.Integers() < 2 || f.Offset() != 0 }
+
 // Integers is how many integers of a lane a block has for a scale, or a minimum.
 func (f PackedFormat) Integers() int { return packedFormats[f].integers }
 
