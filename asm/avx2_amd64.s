@@ -25361,56 +25361,62 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
-	CMPQ    dv+112(FP), $0x10
-	JL      rest2end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
+	MOVQ    $0x00000010, BX
+	SUBQ    R13, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    BX, CX
+	CMPQ    R12, $0x00
+	CMOVQEQ R12, BX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
+	SUBQ    BX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), R9
+	MOVQ    $0x00000040, R10
+	SUBQ    BX, R10
+	LEAQ    (R9)(R10*4), R9
+	VXORPS  (R9), Y8, Y8
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
 rest2group:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
+	MOVQ n+96(FP), BX
+	SUBQ R14, BX
 
 	// 16 columns.
-	MOVQ       $0x00000004, BX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	MOVQ       CX, 8(SP)
-	MOVQ       ldo+24(FP), CX
-	IMULQ      R14, CX
-	ADDQ       o_base+0(FP), CX
-	LEAQ       (CX)(R12*4), CX
-	MOVQ       CX, o_cap+16(FP)
+	MOVQ       $0x00000004, R9
+	CMPQ       BX, R9
+	CMOVQGT    R9, BX
+	MOVQ       BX, 8(SP)
+	MOVQ       ldo+24(FP), BX
+	IMULQ      R14, BX
+	ADDQ       o_base+0(FP), BX
+	LEAQ       (BX)(R12*4), BX
+	MOVQ       BX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
 	JE         rest2severalzero
-	MOVQ       o_cap+16(FP), CX
-	MOVQ       ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS (CX), Y8, Y0
-	VMOVUPS    32(CX), Y1
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       o_cap+16(FP), BX
+	MOVQ       ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS (BX), Y8, Y0
+	VMOVUPS    (BX)(CX*4), Y1
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y2
-	VMOVUPS    32(CX), Y3
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y2
+	VMOVUPS    (BX)(CX*4), Y3
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y4
-	VMOVUPS    32(CX), Y5
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y4
+	VMOVUPS    (BX)(CX*4), Y5
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y6
-	VMOVUPS    32(CX), Y7
+	VMASKMOVPS (BX), Y8, Y6
+	VMOVUPS    (BX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -25425,13 +25431,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
+	MOVQ    8(SP), BX
+	MOVQ    $0x00000004, R9
+	CMPQ    BX, R9
+	CMOVQGT R9, BX
+	LEAQ    heightsAVX2<>+56(SB), R9
+	MOVQ    (R9)(BX*8), BX
+	MOVQ    BX, (SP)
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25441,7 +25447,7 @@ rest2severalbegin:
 
 rest2group4turn:
 	VCVTPH2PS    (R9), Y9
-	VCVTPH2PS    16(R9), Y10
+	VCVTPH2PS    (R9)(CX*2), Y10
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y11
 	VFMADD231PS  Y9, Y11, Y0
@@ -25466,26 +25472,26 @@ rest2group4next0:
 	JNZ  rest2group4turn
 
 rest2group4store:
-	MOVQ       o_cap+16(FP), CX
-	MOVQ       ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS Y0, Y8, (CX)
-	VMOVUPS    Y1, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       o_cap+16(FP), BX
+	MOVQ       ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS Y0, Y8, (BX)
+	VMOVUPS    Y1, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y2, Y8, (CX)
-	VMOVUPS    Y3, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y2, Y8, (BX)
+	VMOVUPS    Y3, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y4, Y8, (CX)
-	VMOVUPS    Y5, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y4, Y8, (BX)
+	VMOVUPS    Y5, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y6, Y8, (CX)
-	VMOVUPS    Y7, 32(CX)
+	VMASKMOVPS Y6, Y8, (BX)
+	VMOVUPS    Y7, (BX)(CX*4)
 
 rest2severalstored:
 	ADDQ 8(SP), R14
@@ -25500,9 +25506,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	XORQ    BX, BX
-	TESTQ   CX, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -27230,56 +27233,62 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
-	CMPQ    dv+112(FP), $0x10
-	JL      rest2end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
+	MOVQ    $0x00000010, BX
+	SUBQ    R13, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    BX, CX
+	CMPQ    R12, $0x00
+	CMOVQEQ R12, BX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
+	SUBQ    BX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), R9
+	MOVQ    $0x00000040, R10
+	SUBQ    BX, R10
+	LEAQ    (R9)(R10*4), R9
+	VXORPS  (R9), Y8, Y8
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
 rest2group:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
+	MOVQ n+96(FP), BX
+	SUBQ R14, BX
 
 	// 16 columns.
-	MOVQ       $0x00000004, BX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	MOVQ       CX, 8(SP)
-	MOVQ       ldo+24(FP), CX
-	IMULQ      R14, CX
-	ADDQ       o_base+0(FP), CX
-	LEAQ       (CX)(R12*4), CX
-	MOVQ       CX, o_cap+16(FP)
+	MOVQ       $0x00000004, R9
+	CMPQ       BX, R9
+	CMOVQGT    R9, BX
+	MOVQ       BX, 8(SP)
+	MOVQ       ldo+24(FP), BX
+	IMULQ      R14, BX
+	ADDQ       o_base+0(FP), BX
+	LEAQ       (BX)(R12*4), BX
+	MOVQ       BX, o_cap+16(FP)
 	CMPB       load+120(FP), $0x00
 	JE         rest2severalzero
-	MOVQ       o_cap+16(FP), CX
-	MOVQ       ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS (CX), Y8, Y0
-	VMOVUPS    32(CX), Y1
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       o_cap+16(FP), BX
+	MOVQ       ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS (BX), Y8, Y0
+	VMOVUPS    (BX)(CX*4), Y1
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y2
-	VMOVUPS    32(CX), Y3
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y2
+	VMOVUPS    (BX)(CX*4), Y3
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y4
-	VMOVUPS    32(CX), Y5
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y4
+	VMOVUPS    (BX)(CX*4), Y5
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y6
-	VMOVUPS    32(CX), Y7
+	VMASKMOVPS (BX), Y8, Y6
+	VMOVUPS    (BX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -27294,13 +27303,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
+	MOVQ    8(SP), BX
+	MOVQ    $0x00000004, R9
+	CMPQ    BX, R9
+	CMOVQGT R9, BX
+	LEAQ    heightsAVX2<>+56(SB), R9
+	MOVQ    (R9)(BX*8), BX
+	MOVQ    BX, (SP)
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -27311,7 +27320,7 @@ rest2severalbegin:
 rest2group4turn:
 	VPMOVZXWD    (R9), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VPMOVZXWD    16(R9), Y10
+	VPMOVZXWD    (R9)(CX*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y11
@@ -27337,26 +27346,26 @@ rest2group4next0:
 	JNZ  rest2group4turn
 
 rest2group4store:
-	MOVQ       o_cap+16(FP), CX
-	MOVQ       ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS Y0, Y8, (CX)
-	VMOVUPS    Y1, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       o_cap+16(FP), BX
+	MOVQ       ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS Y0, Y8, (BX)
+	VMOVUPS    Y1, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y2, Y8, (CX)
-	VMOVUPS    Y3, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y2, Y8, (BX)
+	VMOVUPS    Y3, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y4, Y8, (CX)
-	VMOVUPS    Y5, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y4, Y8, (BX)
+	VMOVUPS    Y5, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y6, Y8, (CX)
-	VMOVUPS    Y7, 32(CX)
+	VMASKMOVPS Y6, Y8, (BX)
+	VMOVUPS    Y7, (BX)(CX*4)
 
 rest2severalstored:
 	ADDQ 8(SP), R14
@@ -27371,9 +27380,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	XORQ    BX, BX
-	TESTQ   CX, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -29233,56 +29239,62 @@ lineend:
 rest2:
 	CMPQ    R13, $0x08
 	JLE     rest2end
-	CMPQ    a_Dv+152(FP), $0x10
-	JL      rest2end
-	MOVQ    $0x00000010, CX
-	SUBQ    R13, CX
-	SUBQ    CX, R12
+	MOVQ    $0x00000010, BX
+	SUBQ    R13, BX
+	MOVQ    $0x00000008, CX
+	SUBQ    BX, CX
+	CMPQ    R12, $0x00
+	CMOVQEQ R12, BX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
+	SUBQ    BX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), BX
-	MOVQ    $0x00000040, R9
-	SUBQ    CX, R9
-	LEAQ    (BX)(R9*4), BX
-	VXORPS  (BX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), R9
+	MOVQ    $0x00000040, R10
+	SUBQ    BX, R10
+	LEAQ    (R9)(R10*4), R9
+	VXORPS  (R9), Y8, Y8
 	SUBQ    $0x10, R13
 	XORQ    R14, R14
 
 rest2group:
-	MOVQ a_N+136(FP), CX
-	SUBQ R14, CX
+	MOVQ a_N+136(FP), BX
+	SUBQ R14, BX
 
 	// 16 columns.
-	MOVQ       $0x00000004, BX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	MOVQ       CX, 8(SP)
-	MOVQ       a_Ldo+24(FP), CX
-	IMULQ      R14, CX
-	ADDQ       a_O_base+0(FP), CX
-	LEAQ       (CX)(R12*4), CX
-	MOVQ       CX, a_O_cap+16(FP)
+	MOVQ       $0x00000004, R9
+	CMPQ       BX, R9
+	CMOVQGT    R9, BX
+	MOVQ       BX, 8(SP)
+	MOVQ       a_Ldo+24(FP), BX
+	IMULQ      R14, BX
+	ADDQ       a_O_base+0(FP), BX
+	LEAQ       (BX)(R12*4), BX
+	MOVQ       BX, a_O_cap+16(FP)
 	CMPB       a_Load+160(FP), $0x00
 	JE         rest2severalzero
-	MOVQ       a_O_cap+16(FP), CX
-	MOVQ       a_Ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS (CX), Y8, Y0
-	VMOVUPS    32(CX), Y1
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       a_O_cap+16(FP), BX
+	MOVQ       a_Ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS (BX), Y8, Y0
+	VMOVUPS    (BX)(CX*4), Y1
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y2
-	VMOVUPS    32(CX), Y3
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y2
+	VMOVUPS    (BX)(CX*4), Y3
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y4
-	VMOVUPS    32(CX), Y5
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS (BX), Y8, Y4
+	VMOVUPS    (BX)(CX*4), Y5
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalbegin
-	VMASKMOVPS (CX), Y8, Y6
-	VMOVUPS    32(CX), Y7
+	VMASKMOVPS (BX), Y8, Y6
+	VMOVUPS    (BX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -29297,13 +29309,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
+	MOVQ    8(SP), BX
+	MOVQ    $0x00000004, R9
+	CMPQ    BX, R9
+	CMOVQGT R9, BX
+	LEAQ    heightsAVX2<>+56(SB), R9
+	MOVQ    (R9)(BX*8), BX
+	MOVQ    BX, (SP)
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -29315,7 +29327,7 @@ rest2severalbegin:
 rest2group4turn:
 	VPMOVSXBD    (R9), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    8(R9), Y10
+	VPMOVSXBD    (R9)(CX*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VBROADCASTSS (R15), Y11
 	VMULPS       Y11, Y9, Y9
@@ -29345,26 +29357,26 @@ rest2group4next0:
 	JNZ  rest2group4turn
 
 rest2group4store:
-	MOVQ       a_O_cap+16(FP), CX
-	MOVQ       a_Ldo+24(FP), BX
-	MOVQ       8(SP), R9
-	VMASKMOVPS Y0, Y8, (CX)
-	VMOVUPS    Y1, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	MOVQ       a_O_cap+16(FP), BX
+	MOVQ       a_Ldo+24(FP), R9
+	MOVQ       8(SP), R10
+	VMASKMOVPS Y0, Y8, (BX)
+	VMOVUPS    Y1, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y2, Y8, (CX)
-	VMOVUPS    Y3, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y2, Y8, (BX)
+	VMOVUPS    Y3, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y4, Y8, (CX)
-	VMOVUPS    Y5, 32(CX)
-	ADDQ       BX, CX
-	DECQ       R9
+	VMASKMOVPS Y4, Y8, (BX)
+	VMOVUPS    Y5, (BX)(CX*4)
+	ADDQ       R9, BX
+	DECQ       R10
 	JZ         rest2severalstored
-	VMASKMOVPS Y6, Y8, (CX)
-	VMOVUPS    Y7, 32(CX)
+	VMASKMOVPS Y6, Y8, (BX)
+	VMOVUPS    Y7, (BX)(CX*4)
 
 rest2severalstored:
 	ADDQ 8(SP), R14
@@ -29379,9 +29391,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, CX
 	SUBQ    R13, CX
-	XORQ    BX, BX
-	TESTQ   CX, CX
-	CMOVQLT BX, CX
 	SUBQ    CX, R12
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), BX
@@ -32230,17 +32239,23 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
-	CMPQ    dv+120(FP), $0x10
-	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
+	MOVQ    $0x00000008, CX
+	SUBQ    AX, CX
+	CMPQ    R11, $0x00
+	CMOVQEQ R11, AX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, R8
+	SUBQ    AX, R8
+	LEAQ    (DX)(R8*4), DX
+	VXORPS  (DX), Y8, Y8
 	SUBQ    $0x10, R12
 	XORQ    R13, R13
 
@@ -32249,9 +32264,9 @@ rest2group:
 	SUBQ R13, AX
 
 	// 16 columns.
-	MOVQ       $0x00000004, CX
-	CMPQ       AX, CX
-	CMOVQGT    CX, AX
+	MOVQ       $0x00000004, DX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
 	MOVQ       AX, 24(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
@@ -32261,25 +32276,25 @@ rest2group:
 	CMPB       load+128(FP), $0x00
 	JE         rest2severalzero
 	MOVQ       o_cap+16(FP), AX
-	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y1
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y3
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y5
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y6
-	VMOVUPS    32(AX), Y7
+	VMOVUPS    (AX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -32295,11 +32310,11 @@ rest2severalzero:
 rest2severalbegin:
 	// 1 to 4 queries.
 	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX2<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
+	MOVQ    $0x00000004, DX
+	CMPQ    AX, DX
+	CMOVQGT DX, AX
+	LEAQ    heightsAVX2<>+56(SB), DX
+	MOVQ    (DX)(AX*8), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
@@ -32311,9 +32326,10 @@ rest2severalbegin:
 	PCALIGN $0x40
 
 rest2group4turn:
-	MOVQ         (R8), CX
-	VCVTPH2PS    (AX)(CX*1), Y9
-	VCVTPH2PS    16(AX)(CX*1), Y10
+	MOVQ         (R8), DX
+	VCVTPH2PS    (AX)(DX*1), Y9
+	LEAQ         (DX)(CX*2), DX
+	VCVTPH2PS    (AX)(DX*1), Y10
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
@@ -32339,25 +32355,25 @@ rest2group4next0:
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
-	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
-	VMOVUPS    Y1, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y1, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y2, Y8, (AX)
-	VMOVUPS    Y3, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y3, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y4, Y8, (AX)
-	VMOVUPS    Y5, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y5, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y6, Y8, (AX)
-	VMOVUPS    Y7, 32(AX)
+	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
 	ADDQ 24(SP), R13
@@ -32372,9 +32388,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
-	XORQ    CX, CX
-	TESTQ   AX, AX
-	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -34129,17 +34142,23 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
-	CMPQ    dv+120(FP), $0x10
-	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
+	MOVQ    $0x00000008, CX
+	SUBQ    AX, CX
+	CMPQ    R11, $0x00
+	CMOVQEQ R11, AX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, R8
+	SUBQ    AX, R8
+	LEAQ    (DX)(R8*4), DX
+	VXORPS  (DX), Y8, Y8
 	SUBQ    $0x10, R12
 	XORQ    R13, R13
 
@@ -34148,9 +34167,9 @@ rest2group:
 	SUBQ R13, AX
 
 	// 16 columns.
-	MOVQ       $0x00000004, CX
-	CMPQ       AX, CX
-	CMOVQGT    CX, AX
+	MOVQ       $0x00000004, DX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
 	MOVQ       AX, 24(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
@@ -34160,25 +34179,25 @@ rest2group:
 	CMPB       load+128(FP), $0x00
 	JE         rest2severalzero
 	MOVQ       o_cap+16(FP), AX
-	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y1
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y3
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y5
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y6
-	VMOVUPS    32(AX), Y7
+	VMOVUPS    (AX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -34194,11 +34213,11 @@ rest2severalzero:
 rest2severalbegin:
 	// 1 to 4 queries.
 	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX2<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
+	MOVQ    $0x00000004, DX
+	CMPQ    AX, DX
+	CMOVQGT DX, AX
+	LEAQ    heightsAVX2<>+56(SB), DX
+	MOVQ    (DX)(AX*8), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
@@ -34210,10 +34229,11 @@ rest2severalbegin:
 	PCALIGN $0x40
 
 rest2group4turn:
-	MOVQ         (R8), CX
-	VPMOVZXWD    (AX)(CX*1), Y9
+	MOVQ         (R8), DX
+	VPMOVZXWD    (AX)(DX*1), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VPMOVZXWD    16(AX)(CX*1), Y10
+	LEAQ         (DX)(CX*2), DX
+	VPMOVZXWD    (AX)(DX*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	CMPQ         16(SP), $-126
 	VBROADCASTSS (R9), Y11
@@ -34240,25 +34260,25 @@ rest2group4next0:
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
-	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
-	VMOVUPS    Y1, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y1, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y2, Y8, (AX)
-	VMOVUPS    Y3, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y3, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y4, Y8, (AX)
-	VMOVUPS    Y5, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y5, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y6, Y8, (AX)
-	VMOVUPS    Y7, 32(AX)
+	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
 	ADDQ 24(SP), R13
@@ -34273,9 +34293,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
-	XORQ    CX, CX
-	TESTQ   AX, AX
-	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX
@@ -36163,17 +36180,23 @@ lineend:
 rest2:
 	CMPQ    R12, $0x08
 	JLE     rest2end
-	CMPQ    a_Dv+160(FP), $0x10
-	JL      rest2end
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
+	MOVQ    $0x00000008, CX
+	SUBQ    AX, CX
+	CMPQ    R11, $0x00
+	CMOVQEQ R11, AX
+	JE      rest2back
+	MOVQ    $0x00000008, CX
+
+rest2back:
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
-	LEAQ    masksAVX2<>+0(SB), CX
-	MOVQ    $0x00000040, DX
-	SUBQ    AX, DX
-	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Y8, Y8
+	LEAQ    masksAVX2<>+0(SB), DX
+	MOVQ    $0x00000040, R8
+	SUBQ    AX, R8
+	LEAQ    (DX)(R8*4), DX
+	VXORPS  (DX), Y8, Y8
 	SUBQ    $0x10, R12
 	XORQ    R13, R13
 
@@ -36182,9 +36205,9 @@ rest2group:
 	SUBQ R13, AX
 
 	// 16 columns.
-	MOVQ       $0x00000004, CX
-	CMPQ       AX, CX
-	CMOVQGT    CX, AX
+	MOVQ       $0x00000004, DX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
 	MOVQ       AX, 24(SP)
 	MOVQ       a_Ldo+24(FP), AX
 	IMULQ      R13, AX
@@ -36194,25 +36217,25 @@ rest2group:
 	CMPB       a_Load+168(FP), $0x00
 	JE         rest2severalzero
 	MOVQ       a_O_cap+16(FP), AX
-	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       a_Ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y1
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y3
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    (AX)(CX*4), Y5
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalbegin
 	VMASKMOVPS (AX), Y8, Y6
-	VMOVUPS    32(AX), Y7
+	VMOVUPS    (AX)(CX*4), Y7
 	JMP        rest2severalbegin
 
 rest2severalzero:
@@ -36228,11 +36251,11 @@ rest2severalzero:
 rest2severalbegin:
 	// 1 to 4 queries.
 	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX2<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
+	MOVQ    $0x00000004, DX
+	CMPQ    AX, DX
+	CMOVQGT DX, AX
+	LEAQ    heightsAVX2<>+56(SB), DX
+	MOVQ    (DX)(AX*8), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
@@ -36245,10 +36268,11 @@ rest2severalbegin:
 	PCALIGN $0x40
 
 rest2group4turn:
-	MOVQ         (R8), CX
-	VPMOVSXBD    (AX)(CX*1), Y9
+	MOVQ         (R8), DX
+	VPMOVSXBD    (AX)(DX*1), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    8(AX)(CX*1), Y10
+	LEAQ         (DX)(CX*1), DX
+	VPMOVSXBD    (AX)(DX*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VBROADCASTSS (R14), Y11
 	VMULPS       Y11, Y9, Y9
@@ -36279,25 +36303,25 @@ rest2group4next0:
 
 rest2group4store:
 	MOVQ       a_O_cap+16(FP), AX
-	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       a_Ldo+24(FP), DX
+	MOVQ       24(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
-	VMOVUPS    Y1, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y1, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y2, Y8, (AX)
-	VMOVUPS    Y3, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y3, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y4, Y8, (AX)
-	VMOVUPS    Y5, 32(AX)
-	ADDQ       CX, AX
-	DECQ       DX
+	VMOVUPS    Y5, (AX)(CX*4)
+	ADDQ       DX, AX
+	DECQ       R8
 	JZ         rest2severalstored
 	VMASKMOVPS Y6, Y8, (AX)
-	VMOVUPS    Y7, 32(AX)
+	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
 	ADDQ 24(SP), R13
@@ -36312,9 +36336,6 @@ rest1:
 	JLE     rest1end
 	MOVQ    $0x00000008, AX
 	SUBQ    R12, AX
-	XORQ    CX, CX
-	TESTQ   AX, AX
-	CMOVQLT CX, AX
 	SUBQ    AX, R11
 	VMOVUPS constffffffffAVX2<>+0(SB), Y8
 	LEAQ    masksAVX2<>+0(SB), CX

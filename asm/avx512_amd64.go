@@ -586,6 +586,11 @@ func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, l
 //go:noescape
 func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
+// longQKF16AVX512 is SkinnyQKF16 of 16 columns or more.
+//
+//go:noescape
+func longQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+
 // skinnyQKF16AVX512 is SkinnyKernels.QKF16, see package ukernel.
 //
 //go:noescape
@@ -595,6 +600,11 @@ func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m i
 //
 //go:noescape
 func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
+// longQKBF16AVX512 is SkinnyQKBF16 of 16 columns or more.
+//
+//go:noescape
+func longQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
 // skinnyQKBF16AVX512 is SkinnyKernels.QKBF16, see package ukernel.
 //
@@ -626,6 +636,11 @@ func skinnyQKRowsAVX512(s []float32, k []float32, off []int, q []float32, n int,
 //go:noescape
 func skinnyPVRowsAVX512(o []float32, ldo int, v []float32, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 
+// longQKRowsF16AVX512 is SkinnyQKRowsF16 of 16 columns or more.
+//
+//go:noescape
+func longQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+
 // skinnyQKRowsF16AVX512 is SkinnyKernels.QKRowsF16, see package ukernel.
 //
 //go:noescape
@@ -635,6 +650,11 @@ func skinnyQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n in
 //
 //go:noescape
 func skinnyPVRowsF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
+
+// longQKRowsBF16AVX512 is SkinnyQKRowsBF16 of 16 columns or more.
+//
+//go:noescape
+func longQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 
 // skinnyQKRowsBF16AVX512 is SkinnyKernels.QKRowsBF16, see package ukernel.
 //

@@ -37842,9 +37842,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func longQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKF16AVX512(SB), $2712-160
+TEXT ·longQKF16AVX512(SB), $2712-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    ldk+48(FP), AX
@@ -39672,6 +39672,16 @@ done:
 DATA halvesAVX512<>+0(SB)/64, $"\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x10\x00\x12\x00\x14\x00\x16\x00\x18\x00\x1a\x00\x1c\x00\x1e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x11\x00\x13\x00\x15\x00\x17\x00\x19\x00\x1b\x00\x1d\x00\x1f\x00"
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
+// func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKF16AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	CMPQ    d+96(FP), $0x10
+	JL      few
+	JMP     ·longQKF16AVX512+0(SB)
+
+few:
+	JMP ·skinnyQKF16AVX2+0(SB)
+
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $16-160
@@ -40422,9 +40432,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func longQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKBF16AVX512(SB), $2712-160
+TEXT ·longQKBF16AVX512(SB), $2712-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    ldk+48(FP), AX
@@ -42465,6 +42475,16 @@ forward:
 done:
 	VZEROUPPER
 	RET
+
+// func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKBF16AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	CMPQ    d+96(FP), $0x10
+	JL      few
+	JMP     ·longQKBF16AVX512+0(SB)
+
+few:
+	JMP ·skinnyQKBF16AVX2+0(SB)
 
 // func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -47804,9 +47824,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+// func longQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsF16AVX512(SB), $2744-160
+TEXT ·longQKRowsF16AVX512(SB), $2744-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
@@ -49736,6 +49756,16 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+TEXT ·skinnyQKRowsF16AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	CMPQ    d+104(FP), $0x10
+	JL      few
+	JMP     ·longQKRowsF16AVX512+0(SB)
+
+few:
+	JMP ·skinnyQKRowsF16AVX2+0(SB)
+
 // func skinnyPVRowsF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
@@ -50536,9 +50566,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+// func longQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsBF16AVX512(SB), $2744-160
+TEXT ·longQKRowsBF16AVX512(SB), $2744-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
@@ -52742,6 +52772,16 @@ forward:
 done:
 	VZEROUPPER
 	RET
+
+// func skinnyQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
+TEXT ·skinnyQKRowsBF16AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	CMPQ    d+104(FP), $0x10
+	JL      few
+	JMP     ·longQKRowsBF16AVX512+0(SB)
+
+few:
+	JMP ·skinnyQKRowsBF16AVX2+0(SB)
 
 // func skinnyPVRowsBF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+

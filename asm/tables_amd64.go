@@ -214,12 +214,9 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "PV=L1", Kernels: ukernel.SkinnyKernels{
 		PV: skinnyPVL1AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
-		QKF16:      skinnyQKF16AVX512,
-		QKRowsF16:  skinnyQKRowsF16AVX512,
-		QKEvenOdd:  skinnyQKEvenOddAVX512,
-		PVEvenOdd:  skinnyPVEvenOddAVX512,
-		HalvesE5M2: skinnyHalvesE5M2AVX512,
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "F16C"}, Kernels: ukernel.SkinnyKernels{
+		QKF16:     skinnyQKF16AVX512,
+		QKRowsF16: skinnyQKRowsF16AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		QKRowsF8E4M3: skinnyQKRowsF8E4M3AVX512,
@@ -229,6 +226,11 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,
 		PVRowsF8E5M2: skinnyPVRowsF8E5M2AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
+		QKEvenOdd:  skinnyQKEvenOddAVX512,
+		PVEvenOdd:  skinnyPVEvenOddAVX512,
+		HalvesE5M2: skinnyHalvesE5M2AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
 		QKCodes: skinnyQKCodesAVX512,

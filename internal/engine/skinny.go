@@ -184,7 +184,11 @@ func (n *narrow) takeKeys(k *view.Tensor, kernels *ukernel.SkinnyKernels) {
 		take(&n.scoresAnywhere, kernels.QKRows != nil, floatScoresAnywhere)
 		return
 	}
-	if !takesColumns(k, ukernel.SkinnyGroup) || k.Dim(3)%tier.NarrowStep != 0 {
+	least := ukernel.SkinnyGroup
+	if n.qk != nil {
+		least = tier.NarrowLeast
+	}
+	if !takesColumns(k, least) || k.Dim(3)%tier.NarrowStep != 0 {
 		return
 	}
 	switch {
@@ -206,7 +210,7 @@ func (n *narrow) takeValues(v *view.Tensor, kernels *ukernel.SkinnyKernels) {
 		take(&n.valuesAnywhere, kernels.PVRows != nil, floatValuesAnywhere)
 		return
 	}
-	if !takesColumns(v, tier.NarrowValues) {
+	if !takesColumns(v, tier.NarrowLeast) {
 		return
 	}
 	switch whole := v.Dim(3) == wholeGroups(v.Dim(3)); {

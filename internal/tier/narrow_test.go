@@ -248,11 +248,22 @@ func narrowColumns(t element, step int) (list []int) {
 	return list
 }
 
+// shortColumns lists the numbers below SkinnyGroup that kernels for 16 bits take.
+func shortColumns() (list []int) {
+	for d := NarrowLeast; d < ukernel.SkinnyGroup; d++ {
+		list = append(list, d)
+	}
+	return list
+}
+
 func narrowQKCases(t element) func(w int) []kernelCase {
 	return func(w int) (list []kernelCase) {
 		columns := narrowColumns(t, NarrowStep)
-		if t == factors {
+		switch t {
+		case factors:
 			columns = append(narrowColumns(t, 1), 8, 9, 10, 11, 12, 13, 14, 15)
+		case f16, bf16:
+			columns = append(columns, shortColumns()...)
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, d := range columns {
@@ -315,9 +326,7 @@ func narrowPVCases(t element) func(w int) []kernelCase {
 		case factors:
 			columns = narrowColumns(t, ukernel.SkinnyGroup)
 		case f16, bf16, int8s:
-			for dv := NarrowValues; dv < ukernel.SkinnyGroup; dv++ {
-				columns = append(columns, dv)
-			}
+			columns = append(columns, shortColumns()...)
 		}
 		for _, n := range skinnyRowCounts(w) {
 			for _, dv := range columns {

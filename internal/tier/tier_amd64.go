@@ -7,8 +7,8 @@ import "github.com/attn-go/attn/internal/ukernel"
 // NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = 1
 
-// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
-const NarrowValues = ukernel.SkinnyColumns
+// NarrowLeast is the least number of columns of kernels for 16 bits, and for values of int8.
+const NarrowLeast = ukernel.SkinnyColumns
 
 // archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so
 // that 8 queries do not pay for 16. Without AVX512DQ its products would be those in Go.

@@ -11,8 +11,8 @@ import (
 // NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
-// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
-const NarrowValues = ukernel.SkinnyGroup
+// NarrowLeast is the least number of columns of kernels for 16 bits, and for values of int8.
+const NarrowLeast = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own
 // runtime uses it without a check. cpuid is not asked either: it detects NEON only on Linux, macOS

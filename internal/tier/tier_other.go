@@ -8,8 +8,8 @@ import "github.com/attn-go/attn/internal/ukernel"
 // There are none here.
 const NarrowStep = ukernel.SkinnyGroup
 
-// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
-const NarrowValues = ukernel.SkinnyGroup
+// NarrowLeast is the least number of columns of kernels for 16 bits, and for values of int8.
+const NarrowLeast = ukernel.SkinnyGroup
 
 // archTiers returns no tier: there is no assembly for this architecture, or the build
 // excludes it.

@@ -7,8 +7,8 @@ import "github.com/attn-go/attn/internal/ukernel"
 // NarrowStep divides the columns of SkinnyKernels' kernels for types that are widened in registers.
 const NarrowStep = ukernel.SkinnyGroup
 
-// NarrowValues is the least number of columns of values that kernels for 16 bits and int8 take.
-const NarrowValues = ukernel.SkinnyGroup
+// NarrowLeast is the least number of columns of kernels for 16 bits, and for values of int8.
+const NarrowLeast = ukernel.SkinnyGroup
 
 // archTiers lists the assembly tiers of riscv64, best first.
 func archTiers() []Tier {

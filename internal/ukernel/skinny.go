@@ -35,9 +35,10 @@ type SkinnyKernels struct {
 	// from +0, or from o itself if load is true. i < n, e < dv.
 	PV func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
 
-	// QK and PV for K or V of another type, given as in Converters and widened in registers. d is
-	// SkinnyGroup or more and dv tier.NarrowValues, multiples of tier.NarrowStep. Where a tier has
-	// none for a type, K and V are widened before the call.
+	// QK and PV for K or V of another type, given as in Converters and widened in registers. dv,
+	// and d of 16 bits, are tier.NarrowLeast or more, d of other types SkinnyGroup. All are
+	// multiples of tier.NarrowStep. Where a tier has none for a type, K and V are widened before
+	// the call.
 	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 

@@ -5,6 +5,7 @@ package emit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,11 +32,12 @@ type Gen struct {
 	functions   []spec.Function
 	frames      map[string]int      // sizes of stack frames, by function
 	jumps       map[string][]string // the functions that functions jump to
+	elsewhere   map[string][]string // the extensions that kernels of other ISAs need
 }
 
 // New returns what emits the functions of an ISA.
 func New(i ISA, c spec.Contracts) *Gen {
-	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}, jumps: map[string][]string{}}
+	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}, jumps: map[string][]string{}, elsewhere: map[string][]string{}}
 }
 
 // Output returns what was emitted. It returns an error unless all functions compile and pass
@@ -57,7 +59,7 @@ func (g *Gen) Output() (spec.Output, error) {
 // findNeeds sets the CPU features that the kernels need for their instructions, and for the
 // functions that they jump to.
 func (g *Gen) findNeeds(file *ir.File) {
-	extensions := map[string][]string{}
+	extensions := maps.Clone(g.elsewhere)
 	for _, f := range file.Functions() {
 		extensions[f.Name] = f.ISA
 	}
@@ -157,8 +159,12 @@ func (g *Gen) Param(name string) gotypes.Component {
 func (g *Gen) TailJump(name string) { g.jump(name + g.Name()) }
 
 // TailJumpTo ends a function with a jump to the kernel f of an ISA, which each CPU with this one
-// has.
-func (g *Gen) TailJumpTo(f spec.Function, i ISA) { g.jump(f.Symbol(i.Name())) }
+// has, and some extensions of it.
+func (g *Gen) TailJumpTo(f spec.Function, i ISA, extensions ...string) {
+	to := f.Symbol(i.Name())
+	g.jump(to)
+	g.elsewhere[to] = extensions
+}
 
 func (g *Gen) jump(name string) {
 	from := g.current().Name

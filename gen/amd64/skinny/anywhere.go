@@ -22,8 +22,7 @@ func (g *gen) SkinnyQKRows(k spec.Element) {
 		g.eachFloat8("keyRowsFloat8", k, spec.SkinnyQKRows(k), "max", func() { g.qkRows(k) })
 		return
 	}
-	g.Kernel(spec.SkinnyQKRows(k))
-	g.qkRows(k)
+	g.fromColumns(k, spec.SkinnyQKRows(k), func() { g.qkRows(k) })
 }
 
 func (g *gen) qkRows(k spec.Element) {

@@ -104,6 +104,7 @@ type pvEmitter struct {
 	wide    *valueWidener
 	order   operand.Op          // of a line's bytes, see orderOf
 	mask    reg.VecVirtual      // of the columns that are less than a line
+	second  reg.GPVirtual       // columns from the first vector of rest2 to the second
 	where   []reg.OpmaskVirtual // the masks of a block's vectors
 	left    operand.Mem         // keys, from the pass on
 	keys    operand.Mem         // in the pass
@@ -316,6 +317,8 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 		switch m := row.Offset(f.element.Bytes(i * f.g.Lanes())); {
 		case f.element == spec.Float32:
 			f.loadSum(s, row, i, v[i])
+		case f.endsRow(s, i):
+			f.wide.load(f.atEnd(row, f.element), v[i])
 		case s.isMasked(i):
 			f.wide.loadWhere(m, f.where[i], v[i])
 		default:
@@ -333,9 +336,32 @@ func (f *pvEmitter) loadLine(row operand.Mem, v []reg.VecVirtual) {
 	f.wide.float8.LoadLine(v[0], f.order, v)
 }
 
+// endsRow tells whether a vector comes second in rest2. It may overlap the first.
+func (f *pvEmitter) endsRow(s columnBlock, vector int) bool {
+	return s.lines == 0 && vector == 1 && f.reachesBack() && f.shortRows()
+}
+
+// atEnd is where that vector begins in a row.
+func (f *pvEmitter) atEnd(row operand.Mem, e spec.Element) operand.Mem {
+	if row.Index == nil {
+		return f.g.OfColumns(row.Base.(reg.GPVirtual), f.second, e)
+	}
+	at := row.Index.(reg.GPVirtual)
+	f.g.LEAQ(f.g.OfColumns(at, f.second, e), at)
+	return row
+}
+
+// sum is where vector x of a row of sums begins.
+func (f *pvEmitter) sum(s columnBlock, row operand.Mem, x int) operand.Mem {
+	if f.endsRow(s, x) {
+		return f.atEnd(row, spec.Float32)
+	}
+	return row.Offset(x * f.g.VecBytes())
+}
+
 // loadSum and store move vector x of a row of sums.
 func (f *pvEmitter) loadSum(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	switch m := row.Offset(x * f.g.VecBytes()); {
+	switch m := f.sum(s, row, x); {
 	case s.isMasked(x):
 		f.g.VMOVUPS_Z(m, f.where[x], v)
 	case x == s.masked:
@@ -346,7 +372,7 @@ func (f *pvEmitter) loadSum(s columnBlock, row operand.Mem, x int, v reg.VecVirt
 }
 
 func (f *pvEmitter) store(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
-	switch m := row.Offset(x * f.g.VecBytes()); {
+	switch m := f.sum(s, row, x); {
 	case s.isMasked(x):
 		f.g.VMOVUPS(v, f.where[x], m)
 	case x == s.masked:
@@ -471,21 +497,21 @@ func (f *pvEmitter) reachesBack() bool { return f.element != spec.Float32 }
 func (f *pvEmitter) shortRows() bool { return f.element != spec.Int4 }
 
 // reachBack goes back so far that the columns that are left end a block, and masks those before
-// them. Before less than two vectors there may be too few: a row of so many begins with a block of
-// one vector, all of it.
+// them. A row of less than two vectors has nothing before it: its second vector overlaps the
+// first.
 func (f *pvEmitter) reachBack(s columnBlock) {
 	back := f.g.GP64()
-	if f.shortRows() && s.vectors > 1 {
-		f.g.CMPQ(f.g.Argument("dv"), operand.Imm(uint64(s.columns)))
-		f.g.JL(operand.LabelRef(s.name + "end"))
-	}
 	f.g.MOVQ(operand.U32(s.columns), back)
 	f.g.SUBQ(f.columns, back)
-	if f.shortRows() && s.vectors == 1 {
-		whole := f.g.GP64()
-		f.g.XORQ(whole, whole)
-		f.g.TESTQ(back, back)
-		f.g.CMOVQLT(whole, back)
+	if f.endsRow(s, s.vectors-1) {
+		f.second = f.g.GP64()
+		f.g.MOVQ(operand.U32(f.g.Lanes()), f.second)
+		f.g.SUBQ(back, f.second)
+		f.g.CMPQ(f.column, operand.Imm(0))
+		f.g.CMOVQEQ(f.column, back)
+		f.g.JE(operand.LabelRef(s.name + "back"))
+		f.g.MOVQ(operand.U32(f.g.Lanes()), f.second)
+		f.g.Label(s.name + "back")
 	}
 	f.g.SUBQ(back, f.column)
 	f.g.VMOVUPS(f.g.Constant(1<<32-1), f.mask)

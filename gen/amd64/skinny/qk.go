@@ -49,8 +49,9 @@ import (
 // whether words are loaded (ldk). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
-		g.Kernel(spec.SkinnyQK(k))
-		g.newQK(k, spec.QKVariant{Segments: 1, Near: 1, Ahead: g.aheadFrom(k)}).strided().tiles()
+		g.fromColumns(k, spec.SkinnyQK(k), func() {
+			g.newQK(k, spec.QKVariant{Segments: 1, Near: 1, Ahead: g.aheadFrom(k)}).strided().tiles()
+		})
 		return
 	}
 	variants, _ := g.SkinnyVariants()
@@ -67,6 +68,29 @@ func (g *gen) SkinnyQK(k spec.Element) {
 		g.Kernel(v.Function())
 		g.MOVQ(operand.U32(leastOf(v)), g.Memory(g.Param("max").Cap()))
 		g.TailJump(name)
+	}
+}
+
+// fromColumns emits a kernel for keys of a narrow type. With AVX-512 a step of 16 bits has 16
+// columns, and AVX2's kernel takes keys with fewer: it has steps of 8.
+func (g *gen) fromColumns(k spec.Element, f spec.Function, body func()) {
+	if !g.EVEX() || k != spec.F16 && k != spec.BF16 {
+		g.Kernel(f)
+		body()
+		return
+	}
+	name := "long" + f.Field
+	g.Shared(name, f, fmt.Sprintf("is %s of %d columns or more.", f.Name, spec.SkinnyGroup))
+	body()
+	g.Kernel(f)
+	g.CMPQ(g.Argument("d"), operand.Imm(spec.SkinnyGroup))
+	g.JL(operand.LabelRef("few"))
+	g.TailJump(name)
+	g.Label("few")
+	if k == spec.F16 {
+		g.TailJumpTo(f, emit.AVX2{}, "F16C")
+	} else {
+		g.TailJumpTo(f, emit.AVX2{})
 	}
 }
 

@@ -313,7 +313,7 @@ func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 // 8 lanes. Queries have rows of -0 up to a whole step. Values have more than a segment of keys,
 // too.
 func qkEvenOdd(k *Kernel, quick bool) []Case {
-	list := skinnyQK(16, append([]int{8, 9, 15}, restColumns...)...)(k, quick)
+	list := skinnyQK(16, shortColumns...)(k, quick)
 	for _, c := range list {
 		c["scale"] = Unknown{}
 		d, q := c["d"].(int), c["q"].(Buffer).Len

@@ -34,17 +34,17 @@ var contracts = map[string]contract{
 
 	"Skinny.QK":           {cases: skinnyQK(1)},
 	"Skinny.PV":           {cases: skinnyPV(1, 1)},
-	"Skinny.QKF16":        {cases: skinnyQK(16, restColumns...)},
+	"Skinny.QKF16":        {cases: skinnyQK(16, shortColumns...)},
 	"Skinny.PVF16":        {cases: narrowPV},
-	"Skinny.QKBF16":       {cases: skinnyQK(16, restColumns...)},
+	"Skinny.QKBF16":       {cases: skinnyQK(16, shortColumns...)},
 	"Skinny.PVBF16":       {cases: narrowPV},
 	"Skinny.QKInt8":       {cases: withScales(skinnyQK(16, restColumns...), true)},
 	"Skinny.PVInt8":       {cases: withScales(narrowPV, false)},
 	"Skinny.QKRows":       {cases: anywhere(skinnyQK(1), "ldk", 4)},
 	"Skinny.PVRows":       {cases: anywhere(skinnyPV(1, 1), "ldv", 4)},
-	"Skinny.QKRowsF16":    {cases: anywhere(skinnyQK(16, restColumns...), "ldk", 2)},
+	"Skinny.QKRowsF16":    {cases: anywhere(skinnyQK(16, shortColumns...), "ldk", 2)},
 	"Skinny.PVRowsF16":    {cases: anywhere(narrowPV, "ldv", 2)},
-	"Skinny.QKRowsBF16":   {cases: anywhere(skinnyQK(16, restColumns...), "ldk", 2)},
+	"Skinny.QKRowsBF16":   {cases: anywhere(skinnyQK(16, shortColumns...), "ldk", 2)},
 	"Skinny.PVRowsBF16":   {cases: anywhere(narrowPV, "ldv", 2)},
 	"Skinny.QKRowsInt8":   {cases: anywhere(withScales(skinnyQK(16, restColumns...), true), "ldk", 1)},
 	"Skinny.PVRowsInt8":   {cases: anywhere(withScales(narrowPV, false), "ldv", 1)},
@@ -158,6 +158,9 @@ var contracts = map[string]contract{
 // restColumns are numbers of columns that no step divides, which kernels of x86 for keys of narrow
 // types take, too.
 var restColumns = []int{17, 30, 39, 63, 72, 127, 135}
+
+// shortColumns are some for kernels that take fewer than a step of 16, too.
+var shortColumns = append([]int{8, 9, 12, 15}, restColumns...)
 
 // contractOf returns what is known of a kernel.
 func contractOf(k *Kernel) contract {
