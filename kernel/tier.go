@@ -94,7 +94,8 @@ func (t Tier) Tuning() string {
 //	UnpackRows     with at most this many rows of float32, unpack weights with a scale for each 16
 //	               or more than 4 bits, such as Q6_K, rather than widen them
 //	LowerRows      with at most this many rows of float32, weights with a scale for each 16, such
-//	               as K-quants, take the kernels of the tier below and its WeightSteps; 0: never
+//	               as K-quants, take the kernels of the tier below with its WeightSteps,
+//	               QuantizedRows and UnpackRows; 0: never
 //	FarRows        in place of a smaller SkinnyRows with DynamicInt12, and of keys and values that
 //	               have too many numbers for a core's own caches
 //

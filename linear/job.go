@@ -214,7 +214,7 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 // unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes
 // them in registers.
 func (l *Linear) unpacks(t *tier.Tier, m int) bool {
-	return m <= t.UnpackRows && l.format != 0 && l.packed.Unpacks() && t.Weights().GemmUnpacked != nil
+	return m <= t.UnpackRows && l.format != 0 && l.packed.Unpacks() && t.Weights().GemmUnpacked != nil && t.Weights().Blocks[l.packed].Unpack != nil
 }
 
 // bytes is the size of the weights.

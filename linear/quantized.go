@@ -163,9 +163,9 @@ func (f Format) failure() *check.Failure {
 //	10      IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ4_XS
 //
 // Calls with few rows mostly wait for this memory with Q8_0, Q4_0, Q4_1, MXFP4 and IQ4_NL, and on
-// CPUs with AVX2 with Q4_K. Of the other formats, each call widens weights to float32, but not for
-// one or two rows on CPUs with AVX2, and up to four with AVX-512. On CPUs without AVX2, NEON and
-// RVV, Go code does that, and products with Options.DynamicInt8: both are slow there.
+// CPUs with AVX2 with Q4_K. With other formats a call widens the weights to float32. CPUs with AVX2
+// do without for one or two rows, some with AVX-512 for up to four. On CPUs without AVX2, NEON and
+// RVV, Go code widens, and multiplies with Options.DynamicInt8: both are slow there.
 //
 // Errors are as for [New].
 func FromBlocks(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {

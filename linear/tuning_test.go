@@ -18,6 +18,7 @@ func TestTunings(t *testing.T) {
 		{m: 19, n: 100, k: 300, dtype: kernel.BFloat16, kind: testutil.Mantissas, seed: 4},
 		{m: 9, n: 60, k: 320, format: linear.Q8_0, seed: 3},
 		{m: 4, n: 60, k: 512, format: linear.Q4_K, seed: 6},
+		{m: 3, n: 60, k: 512, format: linear.Q6_K, seed: 7},
 		{m: 19, n: 100, k: 300, rounds: true, kind: testutil.Mantissas, seed: 5},
 	}
 	var compare []func(t *testing.T, tier kernel.Tier)

@@ -31,8 +31,8 @@ import (
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
 // of the segment. What changes less often is in memory, in the place of arguments.
 //
-// S4, U4 and U4x32 are one function. They differ in the size of a block's header, and in where the
-// scales and minima come from.
+// S4, U4 and U4x32 are one function, with AVX-512 IQ4, too. They differ in the size of a block's
+// header, and in where the scales and minima come from.
 
 // A blockGemmer emits one product.
 type blockGemmer struct {

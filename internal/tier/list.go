@@ -49,9 +49,16 @@ func (t *Tier) List() (kernels []Kernel) {
 	return kernels
 }
 
-// ofGrouped are the kernels that products with grouped weights and rows of float32 take, beside the
-// kernels of the formats.
-var ofGrouped = []string{"Weights.Gemm", "Weights.GemmUnpacked", "Weights.AddBias", "Products.Gemm"}
+// ofGrouped are the kernels that products with grouped weights and rows of float32 take.
+var ofGrouped = func() []string {
+	names := []string{"Weights.Gemm", "Weights.GemmUnpacked", "Weights.AddBias", "Products.Gemm"}
+	for f := range ukernel.PackedFormat(ukernel.PackedFormats) {
+		if f.Unpacks() {
+			names = append(names, "Weights.Blocks."+f.String()+".Widen", "Weights.Blocks."+f.String()+".Unpack")
+		}
+	}
+	return names
+}()
 
 // list lists the kernels of one table.
 func list[T any](t *Tier, table string, lanes int, reference T, overrides []ukernel.Override[T]) (kernels []Kernel) {

@@ -180,7 +180,7 @@ func halves() (all []workload, err error) {
 func rounded() ([]workload, error) { return products(calls.Floats[2], 1, 2, 4, 8, 16, 48) }
 
 func grouped() ([]workload, error) {
-	return products(calls.Quantized(false, linear.Q4_K)[0], 1, 2, 4, 8, 16, 32, 64)
+	return products(calls.Quantized(false, linear.Q6_K)[0], 1, 2, 4, 8, 16, 32, 64)
 }
 
 func quantized() ([]workload, error) {
