@@ -148,7 +148,11 @@ func (b *Builder) powers(c, high, low *Value) (p, negP *Value) {
 	return p, b.SubInt(b.hornerOf(spec.Exp2Coefficients[:], r, b.NegMulAdd), n)
 }
 
-func (b *Builder) SiLU(x *Value) *Value { return b.siluOf(b.siluLimits(x)) }
+func (b *Builder) SiLU(x *Value) *Value {
+	z, c := b.siluLimits(x)
+	p, g := b.power(b.siluSums(c))
+	return b.quotient(z, p, g)
+}
 
 // siluLimits are x, at least the lowest number, and the same at most the highest.
 func (b *Builder) siluLimits(x *Value) (z, c *Value) {
@@ -156,26 +160,20 @@ func (b *Builder) siluLimits(x *Value) (z, c *Value) {
 	return z, b.AtMost(z, b.Const(spec.SiLUHighest))
 }
 
-func (b *Builder) siluOf(z, c *Value) *Value {
-	p, g := b.power(b.siluSums(c))
-	return b.quotient(z, p, g)
-}
-
 // siluSums are the operands of power.
 func (b *Builder) siluSums(c *Value) (of, high, low *Value) {
 	return c, b.Const(spec.NegLog2EHigh), b.Const(spec.NegLog2ELow)
 }
 
-func (b *Builder) GELUTanh(x *Value) *Value { return b.geluTanhOf(b.geluTanhLimits(x)) }
+func (b *Builder) GELUTanh(x *Value) *Value {
+	z, c := b.geluTanhLimits(x)
+	p, g := b.power(b.geluTanhSums(c, c))
+	return b.quotient(z, p, g)
+}
 
 func (b *Builder) geluTanhLimits(x *Value) (z, c *Value) {
 	z = b.AtLeast(x, b.Const(spec.GELUTanhLowest))
 	return z, b.AtMost(z, b.Const(spec.GELUTanhHighest))
-}
-
-func (b *Builder) geluTanhOf(z, c *Value) *Value {
-	p, g := b.power(b.geluTanhSums(c, c))
-	return b.quotient(z, p, g)
 }
 
 // geluTanhSums has high+low = C0 + C1·of², where the square is a sum of two floats, too. of is c,

@@ -501,8 +501,6 @@ func (b *Builder) Rare(x *Value, w Ways) (results []*Value) {
 	if w.Short != nil { // 0 is the largest int32 here
 		rare.Bits = 1
 		b.op(Short, b.Const(spec.SignBit-1+w.Beyond), b.AddInt(b.magnitude[1], b.Const(spec.SignBit-1)), rare)
-	}
-	if w.Short != nil {
 		set(in, w.Short())
 	}
 	b.op(Usual, rare)

@@ -140,7 +140,7 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
-		if got < ukernel.SkinnyKeys { // a page ends
+		if got < ukernel.SkinnyKeys && part.Len() >= ukernel.SkinnyKeys { // a page ends
 			k, stride, got, next, far = t.keys().WholeHalves(t.Head, t.Key(part.Lo), min(part.Len(), contract.BF16Segment))
 		}
 		if n = got; n < ukernel.SkinnyKeys {
@@ -152,10 +152,9 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 }
 
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
-// short: PVEvenOdd counts them from the first row that it is given. The columns of V are the lanes
-// of the copied rows. Rows that 16 does not divide are read with numbers of the rows that follow
-// them, whose outputs are left out, or copied with zeros where no query sees these. Segments that
-// lie on several pages are copied, too.
+// short: PVEvenOdd counts them from the first row that it is given. Rows that 16 does not divide
+// are read with numbers of the rows that follow them, whose outputs are left out, or copied with
+// zeros where no query sees these. Segments that lie on several pages are copied, too.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys

@@ -345,9 +345,10 @@ func skinnyIntegersValues(t *tile) {
 		n := part.Len()
 		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n, t.seenFrom(part), as4)
 		lpg := ints.CeilDiv(n, 2) * lanes
+		scales, lsc := t.values().SegmentScales(t.Head, t.Key(part.Lo), n)
 		for at, columns := 0, 0; at < dv; at += columns {
 			columns = min(dv-at, len(s.units)/lanes*group)
-			ldp := t.pairsOfWeights(part, at/group, columns/group, lpg)
+			ldp := t.pairsOfWeights(part, scales[at/group:], lsc, columns/group, lpg)
 			from := at >> shiftOf(as4)
 			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[from:], Ldv: stride, Pairs: s.pairs, Ldp: ldp, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(from, len(next)):]})
 		}
@@ -358,17 +359,16 @@ func skinnyIntegersValues(t *tile) {
 	t.mergeBlock(o)
 }
 
-// pairsOfWeights makes pairs of the weights of a segment of keys with the scales of some groups of
-// columns of the values, lpg apart, and their units. It returns the distance of pairs.
-func (t *tile) pairsOfWeights(part mask.Span, first, groups, lpg int) (ldp int) {
+// pairsOfWeights makes pairs of the weights of a segment of keys with scales of the values, of some
+// groups of columns, lpg apart, and their units. It returns the distance of pairs.
+func (t *tile) pairsOfWeights(part mask.Span, scales []float32, lsc, groups, lpg int) (ldp int) {
 	s, lanes, kernels, n := t.scratch, t.Lanes, t.job.tier.Skinny(), part.Len()
-	scales, lsc := t.values().SegmentScales(t.Head, t.Key(part.Lo), n)
 	if groups%2 == 0 && t.N <= ukernel.GroupLanes && kernels.GroupPairs != nil {
-		kernels.GroupPairs(s.pairs, lpg, t.scoresFrom(part), lanes, n, scales[first:], lsc, contract.WeightBits, s.units[:groups*ukernel.GroupLanes])
+		kernels.GroupPairs(s.pairs, lpg, t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, s.units[:groups*ukernel.GroupLanes])
 		return ukernel.GroupLanes
 	}
 	for g := range groups {
-		kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales[first+g:], lsc, contract.WeightBits, s.units[g*lanes:][:lanes])
+		kernels.Pairs(s.pairs[g*lpg:], t.scoresFrom(part), lanes, n, scales[g:], lsc, contract.WeightBits, s.units[g*lanes:][:lanes])
 	}
 	return lanes
 }

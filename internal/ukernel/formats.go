@@ -112,8 +112,8 @@ func (f PackedFormat) Offset() int { return packedFormats[f].offset }
 // Grouped formats have scales for each 16 steps, which may be equal.
 func (f PackedFormat) Grouped() bool { return f.Integers() > 0 }
 
-// Unpacks tells whether products for few rows take the words of BlockKernels.Unpack. Grouped formats
-// do, but for U4x32.
+// Unpacks tells whether products for few rows take the words of BlockKernels.Unpack. Grouped
+// formats do, but for U4x32.
 func (f PackedFormat) Unpacks() bool { return f.Grouped() && f != U4x32 }
 
 // Tiles tells whether a unit for tiles multiplies quantized rows with the format. Halves of the

@@ -489,11 +489,11 @@ func (f *pvEmitter) countColumns() {
 	f.g.SUBQ(f.column, f.columns)
 }
 
-// reachesBack tells whether the columns that are left end a block that begins before them: loads
-// that widen take a mask only with AVX-512, and not for every type.
+// reachesBack tells whether the columns that are left end a block that begins before them. Loads
+// that widen without masks do.
 func (f *pvEmitter) reachesBack() bool { return f.element != spec.Float32 }
 
-// shortRows tells whether rows may have less columns than a line.
+// shortRows tells whether rows may have fewer columns than a line.
 func (f *pvEmitter) shortRows() bool { return f.element != spec.Int4 }
 
 // reachBack goes back so far that the columns that are left end a block, and masks those before

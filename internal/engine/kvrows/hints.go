@@ -40,7 +40,7 @@ func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got in
 
 // Halves returns rows of 16 bits as they lie in memory, and their distance. Of rows of 8 bits it
 // returns no more than a few, as HalfType has them, always in the same memory. They may lie on
-// several pages if each is long enough for a kernel.
+// several pages if a row has enough columns for a kernel.
 func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int, next []uint16, far int) {
 	if r.x.DType().Size() == 1 {
 		d, rows := r.x.Dim(3), r.narrow
