@@ -158,6 +158,30 @@ func TestQuantizedKernels(t *testing.T) {
 	}
 }
 
+// Kernels that unpack and the product of what they write need different features of a CPU. A tier
+// that lacks the first widens.
+func TestUnpackIsMissing(t *testing.T) {
+	of, widened := tier.Reference().Copy(), 0
+	of.UnpackRows = 4
+	of.Amend = func(table any, _ int) {
+		if w, ok := table.(*ukernel.WeightKernels); ok {
+			w.Blocks[Q6_K.row().Packed].Widen = func([]float32, []byte, int, int) { widened++ }
+			w.GemmUnpacked = func([]float32, int, []float32, int, int, []uint32, int, int, bool, []byte) { t.Error("a product of unpacked weights") }
+		}
+	}
+	const n, k = 48, 256
+	_, bytes := Q6_K.Block()
+	l, err := FromBlocks(Q6_K, make([]byte, n*bytes), n, k, nil, kernel.Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob()
+	j.linear, j.out, j.x = l, DenseMatrix(make([]float32, n), 1, n), DenseMatrix(make([]float32, k), 1, k)
+	if j.run(of, &Options{}); widened == 0 {
+		t.Error("weights are not widened")
+	}
+}
+
 // TestLowerRows: weights of a grouped format with up to LowerRows rows of float32 take the kernels
 // of the tier below with their steps, and the threads that the tier's own numbers say. No other
 // product does, and none of a tier that a test amends.
