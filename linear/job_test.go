@@ -166,7 +166,9 @@ func TestUnpackIsMissing(t *testing.T) {
 	of.Amend = func(table any, _ int) {
 		if w, ok := table.(*ukernel.WeightKernels); ok {
 			w.Blocks[Q6_K.row().Packed].Widen = func([]float32, []byte, int, int) { widened++ }
-			w.GemmUnpacked = func([]float32, int, []float32, int, int, []uint32, int, int, bool, []byte) { t.Error("a product of unpacked weights") }
+			w.GemmUnpacked = func([]float32, int, []float32, int, int, []uint32, int, int, bool, []byte) {
+				t.Error("a product of unpacked weights")
+			}
 		}
 	}
 	const n, k = 48, 256
