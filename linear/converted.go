@@ -38,11 +38,9 @@ const (
 	stripRows = 128
 
 	// Tiles of bytes have 16 rows. From paddedRows rows on, filling a tile takes less time than
-	// vectors do. Up to vectorRows rows that whole tiles leave take less by vectors.
-	// Measured on a Granite Rapids with all formats.
+	// vectors do. Measured on a Granite Rapids with all formats.
 	byteTileRows = 16
 	paddedRows   = 13
-	vectorRows   = 6
 
 	// Panels are finished together until panels times rows are so many: their sums are still in L1,
 	// and a kernel that adds a bias to a single panel of a row takes less time than its call.
@@ -57,6 +55,15 @@ func (j *job) byteTiles() bool {
 // padsRows tells whether m quantized rows are multiplied as a whole tile.
 func (j *job) padsRows(m int) bool { return m >= paddedRows && m < byteTileRows && j.byteTiles() }
 
+// vectorRows is up to how many rows that whole tiles leave take less time by vectors. Formats whose
+// tiles have one sum for a block of bytes gain most by tiles. Measured as paddedRows.
+func (l *Linear) vectorRows() int {
+	if l.packed.Grouped() || l.packed.Brain() || l.packed.Offset() == 0 {
+		return 6
+	}
+	return 4
+}
+
 // convertedRows is how many of n rows a call takes, which has so many inputs and lanes.
 func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	fmas := lanes * inputs
@@ -67,7 +74,7 @@ func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	if m > by.step && m < n {
 		m -= m % by.step
 	}
-	if left := m % byteTileRows; by == &toInt8Tiles && left <= vectorRows && m > byteTileRows {
+	if left := m % byteTileRows; by == &toInt8Tiles && left <= j.linear.vectorRows() && m > byteTileRows {
 		m -= left
 	}
 	return m
