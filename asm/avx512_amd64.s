@@ -10830,32 +10830,25 @@ values:
 	ADDQ      DI, R9
 
 expanded:
-	ADDQ  80(AX), BX
-	ADDQ  $+576, SI
-	DECQ  DX
-	JNZ   expand
-	MOVQ  BX, 104(AX)
-	MOVQ  SI, 144(AX)
-	MOVQ  m+96(FP), DX
-	MOVQ  DX, 184(AX)
-	MOVQ  112(AX), DX
-	MOVQ  DX, 192(AX)
-	MOVQ  c_base+0(FP), DX
-	ADDQ  64(AX), DX
-	MOVQ  DX, 200(AX)
-	MOVQ  88(AX), DX
-	MOVQ  112(AX), BX
-	MOVQ  m+96(FP), SI
-	MOVQ  SI, 160(AX)
-	LEAQ  2368(AX), SI
-	LEAQ  320(AX), DI
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   first
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-first:
+	ADDQ      80(AX), BX
+	ADDQ      $+576, SI
+	DECQ      DX
+	JNZ       expand
+	MOVQ      BX, 104(AX)
+	MOVQ      SI, 144(AX)
+	MOVQ      m+96(FP), DX
+	MOVQ      DX, 184(AX)
+	MOVQ      112(AX), DX
+	MOVQ      DX, 192(AX)
+	MOVQ      c_base+0(FP), DX
+	ADDQ      64(AX), DX
+	MOVQ      DX, 200(AX)
+	MOVQ      88(AX), DX
+	MOVQ      112(AX), BX
+	MOVQ      m+96(FP), SI
+	MOVQ      SI, 160(AX)
+	LEAQ      2368(AX), SI
+	LEAQ      320(AX), DI
 	MOVQ      BX, 168(AX)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
@@ -12371,13 +12364,6 @@ expand:
 	MOVQ      SI, 160(AX)
 	LEAQ      2368(AX), SI
 	LEAQ      320(AX), DI
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       first
-	IMULQ     DX, R8
-	SUBQ      R8, BX
-
-first:
 	MOVQ      BX, 168(AX)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
@@ -15526,13 +15512,6 @@ expand:
 	MOVQ      SI, 160(AX)
 	LEAQ      2368(AX), SI
 	LEAQ      320(AX), DI
-	MOVQ      $0x00000010, R8
-	SUBQ      160(AX), R8
-	JLE       first
-	IMULQ     DX, R8
-	SUBQ      R8, BX
-
-first:
 	MOVQ      BX, 168(AX)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
@@ -18189,14 +18168,6 @@ halvesrows4:
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      halvesrows4ahead
-	LEAQ    1024(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
-	MOVQ    R8, ldx+56(FP)
-
-halvesrows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18547,26 +18518,16 @@ halvesrows4next8:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ m+96(FP), $+2
-	JL   halvesrows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
-
-halvesrows2ahead:
+	CMPQ    m+96(FP), $+2
+	JL      halvesrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    (DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    $+8192, R8
+	MOVQ    R8, ldx+56(FP)
+	MOVQ    $+4096, R8
+	MOVQ    R8, lanes+88(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18784,26 +18745,16 @@ halvesrows2word:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ m+96(FP), $+1
-	JL   halvesrows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
-
-halvesrows1ahead:
+	CMPQ    m+96(FP), $+1
+	JL      halvesrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    (DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    $+8192, R8
+	MOVQ    R8, ldx+56(FP)
+	MOVQ    $+4096, R8
+	MOVQ    R8, lanes+88(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -20328,68 +20279,36 @@ words:
 	ADDQ       DI, R10
 
 sameword:
-	ADDQ  DI, R11
-	CMPQ  R11, R12
-	JNE   words
-	ADDQ  80(AX), BX
-	ADDQ  $+832, SI
-	DECQ  DX
-	JNZ   expand
-	MOVQ  BX, 104(AX)
-	MOVQ  SI, 144(AX)
-	MOVQ  m+96(FP), DX
-	MOVQ  DX, 184(AX)
-	MOVQ  112(AX), DX
-	MOVQ  DX, 192(AX)
-	MOVQ  c_base+0(FP), DX
-	ADDQ  64(AX), DX
-	MOVQ  DX, 200(AX)
-	MOVQ  88(AX), DX
-	MOVQ  112(AX), BX
-	MOVQ  m+96(FP), SI
-	MOVQ  SI, 160(AX)
-	LEAQ  2368(AX), SI
-	LEAQ  320(AX), DI
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   first
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-first:
-	MOVQ      BX, 168(AX)
+	ADDQ       DI, R11
+	CMPQ       R11, R12
+	JNE        words
+	ADDQ       80(AX), BX
+	ADDQ       $+832, SI
+	DECQ       DX
+	JNZ        expand
+	MOVQ       BX, 104(AX)
+	MOVQ       SI, 144(AX)
+	MOVQ       m+96(FP), DX
+	MOVQ       DX, 184(AX)
+	MOVQ       112(AX), DX
+	MOVQ       DX, 192(AX)
+	MOVQ       c_base+0(FP), DX
+	ADDQ       64(AX), DX
+	MOVQ       DX, 200(AX)
+	MOVQ       88(AX), DX
+	MOVQ       112(AX), BX
+	MOVQ       m+96(FP), SI
+	MOVQ       SI, 160(AX)
+	LEAQ       2368(AX), SI
+	LEAQ       320(AX), DI
+	MOVQ       BX, 168(AX)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
-	XORQ      R8, R8
+	XORQ       R8, R8
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x84; BYTE $0x00; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(AX)(R8*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
-	ADDQ      $+48, BX
-	ADDQ      $+832, SI
-	CMPQ      SI, 144(AX)
-	JNE       second
-	SUBQ      $0x10, 160(AX)
-	JG        secondrows
-	MOVQ      $0x00000000, 160(AX)
-	JMP       second
-
-secondrows:
-	LEAQ  2368(AX), SI
-	MOVQ  168(AX), BX
-	MOVQ  DX, R8
-	SHLQ  $0x04, R8
-	ADDQ  R8, BX
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   secondrow
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-secondrow:
-	MOVQ BX, 168(AX)
-
-second:
-	CMPQ       160(AX), $0x00
-	JE         thirdnone
+	ADDQ       $+48, BX
+	ADDQ       $+832, SI
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
@@ -20398,37 +20317,8 @@ second:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x53; BYTE $0x5e; BYTE $0xc4 // TDPBSSD T5, T4, T0
 	ADDQ       $+48, BX
 	ADDQ       $+832, SI
-	CMPQ       SI, 144(AX)
-	JNE        third
-	SUBQ       $0x10, 160(AX)
-	JG         thirdrows
-	MOVQ       $0x00000000, 160(AX)
-	JMP        third
-
-thirdrows:
-	LEAQ  2368(AX), SI
-	MOVQ  168(AX), BX
-	MOVQ  DX, R8
-	SHLQ  $0x04, R8
-	ADDQ  R8, BX
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   thirdrow
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-thirdrow:
-	MOVQ BX, 168(AX)
-
-third:
-	JMP thirdstored
-
-thirdnone:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0f // TILESTORED T0, (DI)(CX*1)
-
-thirdstored:
-	NEGQ DI
-	ADDQ 152(AX), DI
+	NEGQ       DI
+	ADDQ       152(AX), DI
 
 rows:
 	// Go back if less than a tile is left.
@@ -22258,16 +22148,8 @@ halvesrows4:
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      halvesrows4ahead
-	LEAQ    1024(DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
-	MOVQ    R8, ldx+56(FP)
-
-halvesrows4ahead:
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, x_len+40(FP)
 
 halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
@@ -22662,26 +22544,16 @@ halvesrows4next3:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ m+96(FP), $+2
-	JL   halvesrows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
-
-halvesrows2ahead:
+	CMPQ    m+96(FP), $+2
+	JL      halvesrows2done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    (DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    $+8192, R8
+	MOVQ    R8, ldx+56(FP)
+	MOVQ    $+4096, R8
+	MOVQ    R8, lanes+88(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -22961,26 +22833,16 @@ halvesrows2wordpair:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ m+96(FP), $+1
-	JL   halvesrows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
-
-halvesrows1ahead:
+	CMPQ    m+96(FP), $+1
+	JL      halvesrows1done
+	MOVQ    x_base+32(FP), SI
+	MOVQ    b_base+64(FP), DI
+	LEAQ    (DI), R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    $+8192, R8
+	MOVQ    R8, ldx+56(FP)
+	MOVQ    $+4096, R8
+	MOVQ    R8, lanes+88(FP)
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -26633,35 +26495,28 @@ words:
 	ADDQ       DI, R10
 
 sameword:
-	ADDQ  DI, R11
-	CMPQ  R11, R12
-	JNE   words
-	ADDQ  80(AX), BX
-	ADDQ  $+1216, SI
-	DECQ  DX
-	JNZ   expand
-	MOVQ  BX, 104(AX)
-	MOVQ  SI, 144(AX)
-	MOVQ  m+96(FP), DX
-	MOVQ  DX, 184(AX)
-	MOVQ  112(AX), DX
-	MOVQ  DX, 192(AX)
-	MOVQ  c_base+0(FP), DX
-	ADDQ  64(AX), DX
-	MOVQ  DX, 200(AX)
-	MOVQ  88(AX), DX
-	MOVQ  112(AX), BX
-	MOVQ  m+96(FP), SI
-	MOVQ  SI, 160(AX)
-	LEAQ  4416(AX), SI
-	LEAQ  320(AX), DI
-	MOVQ  $0x00000010, R8
-	SUBQ  160(AX), R8
-	JLE   first
-	IMULQ DX, R8
-	SUBQ  R8, BX
-
-first:
+	ADDQ      DI, R11
+	CMPQ      R11, R12
+	JNE       words
+	ADDQ      80(AX), BX
+	ADDQ      $+1216, SI
+	DECQ      DX
+	JNZ       expand
+	MOVQ      BX, 104(AX)
+	MOVQ      SI, 144(AX)
+	MOVQ      m+96(FP), DX
+	MOVQ      DX, 184(AX)
+	MOVQ      112(AX), DX
+	MOVQ      DX, 192(AX)
+	MOVQ      c_base+0(FP), DX
+	ADDQ      64(AX), DX
+	MOVQ      DX, 200(AX)
+	MOVQ      88(AX), DX
+	MOVQ      112(AX), BX
+	MOVQ      m+96(FP), SI
+	MOVQ      SI, 160(AX)
+	LEAQ      4416(AX), SI
+	LEAQ      320(AX), DI
 	MOVQ      BX, 168(AX)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD (BX)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x0e // TILELOADD (SI)(CX*1), T5

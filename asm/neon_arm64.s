@@ -9625,75 +9625,6 @@ rows2block:
 rows2lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows2four
-	MOVD R6, R21
-	VMOVI $0, V7.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V4.B16
-	ADD R2, R21, R22
-	VMOVI $0, V9.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V6.B16
-	ADD R8, R12, R14
-	MOVD $4, R16
-	PCALIGN $32
-
-rows2eight:
-	VLD1R.P 4(R21), [V11.S4]
-	VLD1R.P 4(R21), [V13.S4]
-	VLD1R.P 4(R22), [V12.S4]
-	VLD1R.P 4(R22), [V14.S4]
-	FLDPQ (R12), (F15, F16)
-	FLDPQ (R14), (F17, F18)
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V17.B16, V17.B16
-	WORD $0x0e2bc1f3 // smull v19.8h, v15.8b, v11.8b
-	WORD $0x4e2bc1f4 // smull2 v20.8h, v15.16b, v11.16b
-	WORD $0x0e2d8233 // smlal v19.8h, v17.8b, v13.8b
-	WORD $0x4e2d8234 // smlal2 v20.8h, v17.16b, v13.16b
-	WORD $0x4e606a67 // sadalp v7.4s, v19.8h
-	WORD $0x4e606a83 // sadalp v3.4s, v20.8h
-	WORD $0x0e2cc1f3 // smull v19.8h, v15.8b, v12.8b
-	WORD $0x4e2cc1f4 // smull2 v20.8h, v15.16b, v12.16b
-	WORD $0x0e2e8233 // smlal v19.8h, v17.8b, v14.8b
-	WORD $0x4e2e8234 // smlal2 v20.8h, v17.16b, v14.16b
-	WORD $0x4e606a69 // sadalp v9.4s, v19.8h
-	WORD $0x4e606a85 // sadalp v5.4s, v20.8h
-	VEOR V0.B16, V16.B16, V16.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	WORD $0x0e2bc213 // smull v19.8h, v16.8b, v11.8b
-	WORD $0x4e2bc214 // smull2 v20.8h, v16.16b, v11.16b
-	WORD $0x0e2d8253 // smlal v19.8h, v18.8b, v13.8b
-	WORD $0x4e2d8254 // smlal2 v20.8h, v18.16b, v13.16b
-	WORD $0x4e606a68 // sadalp v8.4s, v19.8h
-	WORD $0x4e606a84 // sadalp v4.4s, v20.8h
-	WORD $0x0e2cc213 // smull v19.8h, v16.8b, v12.8b
-	WORD $0x4e2cc214 // smull2 v20.8h, v16.16b, v12.16b
-	WORD $0x0e2e8253 // smlal v19.8h, v18.8b, v14.8b
-	WORD $0x4e2e8254 // smlal2 v20.8h, v18.16b, v14.16b
-	WORD $0x4e606a6a // sadalp v10.4s, v19.8h
-	WORD $0x4e606a86 // sadalp v6.4s, v20.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8<<1, R12, R12
-	ADD R8<<1, R14, R14
-	SUBS $1, R16, R16
-	BNE rows2eight
-	FMOVQ local-32(SP), F11
-	VADDP V3.S4, V7.S4, V3.S4
-	VADD V11.S4, V3.S4, V3.S4
-	VADDP V4.S4, V8.S4, V4.S4
-	VADD V11.S4, V4.S4, V4.S4
-	FMOVQ local-16(SP), F11
-	VADDP V5.S4, V9.S4, V5.S4
-	VADD V11.S4, V5.S4, V5.S4
-	VADDP V6.S4, V10.S4, V6.S4
-	VADD V11.S4, V6.S4, V6.S4
-	B rows2sums
-
-rows2four:
 	MOVD R6, R21
 	VMOVI $0, V7.B16
 	VMOVI $0, V3.B16
@@ -9828,8 +9759,6 @@ rows2wordwideword:
 	VADD V1.S4, V6.S4, V6.S4
 
 rows2worddone:
-
-rows2sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F7
 	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
@@ -9916,51 +9845,6 @@ rows1block:
 rows1lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows1four
-	MOVD R6, R21
-	VMOVI $0, V5.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V4.B16
-	ADD R8, R12, R14
-	MOVD $4, R16
-	PCALIGN $32
-
-rows1eight:
-	VLD1R.P 4(R21), [V7.S4]
-	VLD1R.P 4(R21), [V8.S4]
-	FLDPQ (R12), (F9, F10)
-	FLDPQ (R14), (F11, F12)
-	VEOR V0.B16, V9.B16, V9.B16
-	VEOR V0.B16, V11.B16, V11.B16
-	WORD $0x0e27c12d // smull v13.8h, v9.8b, v7.8b
-	WORD $0x4e27c12e // smull2 v14.8h, v9.16b, v7.16b
-	WORD $0x0e28816d // smlal v13.8h, v11.8b, v8.8b
-	WORD $0x4e28816e // smlal2 v14.8h, v11.16b, v8.16b
-	WORD $0x4e6069a5 // sadalp v5.4s, v13.8h
-	WORD $0x4e6069c3 // sadalp v3.4s, v14.8h
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V12.B16, V12.B16
-	WORD $0x0e27c14d // smull v13.8h, v10.8b, v7.8b
-	WORD $0x4e27c14e // smull2 v14.8h, v10.16b, v7.16b
-	WORD $0x0e28818d // smlal v13.8h, v12.8b, v8.8b
-	WORD $0x4e28818e // smlal2 v14.8h, v12.16b, v8.16b
-	WORD $0x4e6069a6 // sadalp v6.4s, v13.8h
-	WORD $0x4e6069c4 // sadalp v4.4s, v14.8h
-	PRFM 2048(R12), PLDL1KEEP
-	PRFM 2048(R14), PLDL1KEEP
-	ADD R8<<1, R12, R12
-	ADD R8<<1, R14, R14
-	SUBS $1, R16, R16
-	BNE rows1eight
-	FMOVQ local-32(SP), F7
-	VADDP V3.S4, V5.S4, V3.S4
-	VADD V7.S4, V3.S4, V3.S4
-	VADDP V4.S4, V6.S4, V4.S4
-	VADD V7.S4, V4.S4, V4.S4
-	B rows1sums
-
-rows1four:
 	MOVD R6, R21
 	VMOVI $0, V5.B16
 	VMOVI $0, V3.B16
@@ -10048,8 +9932,6 @@ rows1wordwideword:
 	VADD V1.S4, V4.S4, V4.S4
 
 rows1worddone:
-
-rows1sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F5
 	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
@@ -10219,134 +10101,6 @@ rows8block:
 rows8lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows8four
-	FMOVQ local-128(SP), F3
-	FMOVQ local-128(SP), F4
-	FMOVQ local-112(SP), F5
-	FMOVQ local-112(SP), F6
-	FMOVQ local-96(SP), F7
-	FMOVQ local-96(SP), F8
-	FMOVQ local-80(SP), F9
-	FMOVQ local-80(SP), F10
-	FMOVQ local-64(SP), F11
-	FMOVQ local-64(SP), F12
-	FMOVQ local-48(SP), F13
-	FMOVQ local-48(SP), F14
-	FMOVQ local-32(SP), F15
-	FMOVQ local-32(SP), F16
-	FMOVQ local-16(SP), F17
-	FMOVQ local-16(SP), F18
-	MOVD $2, R16
-	MOVD R6, R15
-	PCALIGN $32
-
-rows8eight:
-	MOVD R15, R14
-	ADD $16, R15, R15
-	FMOVQ (R14), F19
-	ADD R2, R14, R14
-	FMOVQ (R14), F20
-	ADD R2, R14, R14
-	FMOVQ (R14), F21
-	ADD R2, R14, R14
-	FMOVQ (R14), F22
-	ADD R2, R14, R14
-	FMOVQ (R14), F23
-	ADD R2, R14, R14
-	FMOVQ (R14), F24
-	ADD R2, R14, R14
-	FMOVQ (R14), F25
-	ADD R2, R14, R14
-	FMOVQ (R14), F26
-	FLDPQ (R12), (F27, F28)
-	VEOR V0.B16, V27.B16, V27.B16
-	VEOR V0.B16, V28.B16, V28.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f93e363 // sdot v3.4s, v27.16b, v19.4b[0]
-	WORD $0x4f93e384 // sdot v4.4s, v28.16b, v19.4b[0]
-	WORD $0x4f94e365 // sdot v5.4s, v27.16b, v20.4b[0]
-	WORD $0x4f94e386 // sdot v6.4s, v28.16b, v20.4b[0]
-	WORD $0x4f95e367 // sdot v7.4s, v27.16b, v21.4b[0]
-	WORD $0x4f95e388 // sdot v8.4s, v28.16b, v21.4b[0]
-	WORD $0x4f96e369 // sdot v9.4s, v27.16b, v22.4b[0]
-	WORD $0x4f96e38a // sdot v10.4s, v28.16b, v22.4b[0]
-	WORD $0x4f97e36b // sdot v11.4s, v27.16b, v23.4b[0]
-	WORD $0x4f97e38c // sdot v12.4s, v28.16b, v23.4b[0]
-	WORD $0x4f98e36d // sdot v13.4s, v27.16b, v24.4b[0]
-	WORD $0x4f98e38e // sdot v14.4s, v28.16b, v24.4b[0]
-	WORD $0x4f99e36f // sdot v15.4s, v27.16b, v25.4b[0]
-	WORD $0x4f99e390 // sdot v16.4s, v28.16b, v25.4b[0]
-	WORD $0x4f9ae371 // sdot v17.4s, v27.16b, v26.4b[0]
-	WORD $0x4f9ae392 // sdot v18.4s, v28.16b, v26.4b[0]
-	FLDPQ (R12), (F29, F30)
-	VEOR V0.B16, V29.B16, V29.B16
-	VEOR V0.B16, V30.B16, V30.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fb3e3a3 // sdot v3.4s, v29.16b, v19.4b[1]
-	WORD $0x4fb3e3c4 // sdot v4.4s, v30.16b, v19.4b[1]
-	WORD $0x4fb4e3a5 // sdot v5.4s, v29.16b, v20.4b[1]
-	WORD $0x4fb4e3c6 // sdot v6.4s, v30.16b, v20.4b[1]
-	WORD $0x4fb5e3a7 // sdot v7.4s, v29.16b, v21.4b[1]
-	WORD $0x4fb5e3c8 // sdot v8.4s, v30.16b, v21.4b[1]
-	WORD $0x4fb6e3a9 // sdot v9.4s, v29.16b, v22.4b[1]
-	WORD $0x4fb6e3ca // sdot v10.4s, v30.16b, v22.4b[1]
-	WORD $0x4fb7e3ab // sdot v11.4s, v29.16b, v23.4b[1]
-	WORD $0x4fb7e3cc // sdot v12.4s, v30.16b, v23.4b[1]
-	WORD $0x4fb8e3ad // sdot v13.4s, v29.16b, v24.4b[1]
-	WORD $0x4fb8e3ce // sdot v14.4s, v30.16b, v24.4b[1]
-	WORD $0x4fb9e3af // sdot v15.4s, v29.16b, v25.4b[1]
-	WORD $0x4fb9e3d0 // sdot v16.4s, v30.16b, v25.4b[1]
-	WORD $0x4fbae3b1 // sdot v17.4s, v29.16b, v26.4b[1]
-	WORD $0x4fbae3d2 // sdot v18.4s, v30.16b, v26.4b[1]
-	FLDPQ (R12), (F27, F28)
-	VEOR V0.B16, V27.B16, V27.B16
-	VEOR V0.B16, V28.B16, V28.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f93eb63 // sdot v3.4s, v27.16b, v19.4b[2]
-	WORD $0x4f93eb84 // sdot v4.4s, v28.16b, v19.4b[2]
-	WORD $0x4f94eb65 // sdot v5.4s, v27.16b, v20.4b[2]
-	WORD $0x4f94eb86 // sdot v6.4s, v28.16b, v20.4b[2]
-	WORD $0x4f95eb67 // sdot v7.4s, v27.16b, v21.4b[2]
-	WORD $0x4f95eb88 // sdot v8.4s, v28.16b, v21.4b[2]
-	WORD $0x4f96eb69 // sdot v9.4s, v27.16b, v22.4b[2]
-	WORD $0x4f96eb8a // sdot v10.4s, v28.16b, v22.4b[2]
-	WORD $0x4f97eb6b // sdot v11.4s, v27.16b, v23.4b[2]
-	WORD $0x4f97eb8c // sdot v12.4s, v28.16b, v23.4b[2]
-	WORD $0x4f98eb6d // sdot v13.4s, v27.16b, v24.4b[2]
-	WORD $0x4f98eb8e // sdot v14.4s, v28.16b, v24.4b[2]
-	WORD $0x4f99eb6f // sdot v15.4s, v27.16b, v25.4b[2]
-	WORD $0x4f99eb90 // sdot v16.4s, v28.16b, v25.4b[2]
-	WORD $0x4f9aeb71 // sdot v17.4s, v27.16b, v26.4b[2]
-	WORD $0x4f9aeb92 // sdot v18.4s, v28.16b, v26.4b[2]
-	FLDPQ (R12), (F29, F30)
-	VEOR V0.B16, V29.B16, V29.B16
-	VEOR V0.B16, V30.B16, V30.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fb3eba3 // sdot v3.4s, v29.16b, v19.4b[3]
-	WORD $0x4fb3ebc4 // sdot v4.4s, v30.16b, v19.4b[3]
-	WORD $0x4fb4eba5 // sdot v5.4s, v29.16b, v20.4b[3]
-	WORD $0x4fb4ebc6 // sdot v6.4s, v30.16b, v20.4b[3]
-	WORD $0x4fb5eba7 // sdot v7.4s, v29.16b, v21.4b[3]
-	WORD $0x4fb5ebc8 // sdot v8.4s, v30.16b, v21.4b[3]
-	WORD $0x4fb6eba9 // sdot v9.4s, v29.16b, v22.4b[3]
-	WORD $0x4fb6ebca // sdot v10.4s, v30.16b, v22.4b[3]
-	WORD $0x4fb7ebab // sdot v11.4s, v29.16b, v23.4b[3]
-	WORD $0x4fb7ebcc // sdot v12.4s, v30.16b, v23.4b[3]
-	WORD $0x4fb8ebad // sdot v13.4s, v29.16b, v24.4b[3]
-	WORD $0x4fb8ebce // sdot v14.4s, v30.16b, v24.4b[3]
-	WORD $0x4fb9ebaf // sdot v15.4s, v29.16b, v25.4b[3]
-	WORD $0x4fb9ebd0 // sdot v16.4s, v30.16b, v25.4b[3]
-	WORD $0x4fbaebb1 // sdot v17.4s, v29.16b, v26.4b[3]
-	WORD $0x4fbaebd2 // sdot v18.4s, v30.16b, v26.4b[3]
-	SUBS $1, R16, R16
-	BNE rows8eight
-	B rows8sums
-
-rows8four:
 	FMOVQ local-128(SP), F3
 	FMOVQ local-128(SP), F4
 	FMOVQ local-112(SP), F5
@@ -10576,8 +10330,6 @@ rows8four:
 	WORD $0x4fb9ebd0 // sdot v16.4s, v30.16b, v25.4b[3]
 	WORD $0x4fbaebb1 // sdot v17.4s, v29.16b, v26.4b[3]
 	WORD $0x4fbaebd2 // sdot v18.4s, v30.16b, v26.4b[3]
-
-rows8sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F19
 	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
@@ -10787,86 +10539,6 @@ rows4block:
 rows4lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows4four
-	FMOVQ local-128(SP), F3
-	FMOVQ local-128(SP), F4
-	FMOVQ local-112(SP), F5
-	FMOVQ local-112(SP), F6
-	FMOVQ local-96(SP), F7
-	FMOVQ local-96(SP), F8
-	FMOVQ local-80(SP), F9
-	FMOVQ local-80(SP), F10
-	MOVD $2, R16
-	MOVD R6, R15
-	PCALIGN $32
-
-rows4eight:
-	MOVD R15, R14
-	ADD $16, R15, R15
-	FMOVQ (R14), F11
-	ADD R2, R14, R14
-	FMOVQ (R14), F12
-	ADD R2, R14, R14
-	FMOVQ (R14), F13
-	ADD R2, R14, R14
-	FMOVQ (R14), F14
-	FLDPQ (R12), (F15, F16)
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f8be1e3 // sdot v3.4s, v15.16b, v11.4b[0]
-	WORD $0x4f8be204 // sdot v4.4s, v16.16b, v11.4b[0]
-	WORD $0x4f8ce1e5 // sdot v5.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ce206 // sdot v6.4s, v16.16b, v12.4b[0]
-	WORD $0x4f8de1e7 // sdot v7.4s, v15.16b, v13.4b[0]
-	WORD $0x4f8de208 // sdot v8.4s, v16.16b, v13.4b[0]
-	WORD $0x4f8ee1e9 // sdot v9.4s, v15.16b, v14.4b[0]
-	WORD $0x4f8ee20a // sdot v10.4s, v16.16b, v14.4b[0]
-	FLDPQ (R12), (F17, F18)
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fabe223 // sdot v3.4s, v17.16b, v11.4b[1]
-	WORD $0x4fabe244 // sdot v4.4s, v18.16b, v11.4b[1]
-	WORD $0x4face225 // sdot v5.4s, v17.16b, v12.4b[1]
-	WORD $0x4face246 // sdot v6.4s, v18.16b, v12.4b[1]
-	WORD $0x4fade227 // sdot v7.4s, v17.16b, v13.4b[1]
-	WORD $0x4fade248 // sdot v8.4s, v18.16b, v13.4b[1]
-	WORD $0x4faee229 // sdot v9.4s, v17.16b, v14.4b[1]
-	WORD $0x4faee24a // sdot v10.4s, v18.16b, v14.4b[1]
-	FLDPQ (R12), (F15, F16)
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f8be9e3 // sdot v3.4s, v15.16b, v11.4b[2]
-	WORD $0x4f8bea04 // sdot v4.4s, v16.16b, v11.4b[2]
-	WORD $0x4f8ce9e5 // sdot v5.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8cea06 // sdot v6.4s, v16.16b, v12.4b[2]
-	WORD $0x4f8de9e7 // sdot v7.4s, v15.16b, v13.4b[2]
-	WORD $0x4f8dea08 // sdot v8.4s, v16.16b, v13.4b[2]
-	WORD $0x4f8ee9e9 // sdot v9.4s, v15.16b, v14.4b[2]
-	WORD $0x4f8eea0a // sdot v10.4s, v16.16b, v14.4b[2]
-	FLDPQ (R12), (F17, F18)
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fabea23 // sdot v3.4s, v17.16b, v11.4b[3]
-	WORD $0x4fabea44 // sdot v4.4s, v18.16b, v11.4b[3]
-	WORD $0x4facea25 // sdot v5.4s, v17.16b, v12.4b[3]
-	WORD $0x4facea46 // sdot v6.4s, v18.16b, v12.4b[3]
-	WORD $0x4fadea27 // sdot v7.4s, v17.16b, v13.4b[3]
-	WORD $0x4fadea48 // sdot v8.4s, v18.16b, v13.4b[3]
-	WORD $0x4faeea29 // sdot v9.4s, v17.16b, v14.4b[3]
-	WORD $0x4faeea4a // sdot v10.4s, v18.16b, v14.4b[3]
-	SUBS $1, R16, R16
-	BNE rows4eight
-	B rows4sums
-
-rows4four:
 	FMOVQ local-128(SP), F3
 	FMOVQ local-128(SP), F4
 	FMOVQ local-112(SP), F5
@@ -11008,8 +10680,6 @@ rows4four:
 	WORD $0x4fadea48 // sdot v8.4s, v18.16b, v13.4b[3]
 	WORD $0x4faeea29 // sdot v9.4s, v17.16b, v14.4b[3]
 	WORD $0x4faeea4a // sdot v10.4s, v18.16b, v14.4b[3]
-
-rows4sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F11
 	WORD $0x6e61396c // shll2 v12.4s, v11.8h, #16
@@ -11137,62 +10807,6 @@ rows2block:
 rows2lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows2four
-	FMOVQ local-128(SP), F3
-	FMOVQ local-128(SP), F4
-	FMOVQ local-112(SP), F5
-	FMOVQ local-112(SP), F6
-	MOVD $2, R16
-	MOVD R6, R15
-	PCALIGN $32
-
-rows2eight:
-	MOVD R15, R14
-	ADD $16, R15, R15
-	FMOVQ (R14), F7
-	ADD R2, R14, R14
-	FMOVQ (R14), F8
-	FLDPQ (R12), (F9, F10)
-	VEOR V0.B16, V9.B16, V9.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f87e123 // sdot v3.4s, v9.16b, v7.4b[0]
-	WORD $0x4f87e144 // sdot v4.4s, v10.16b, v7.4b[0]
-	WORD $0x4f88e125 // sdot v5.4s, v9.16b, v8.4b[0]
-	WORD $0x4f88e146 // sdot v6.4s, v10.16b, v8.4b[0]
-	FLDPQ (R12), (F11, F12)
-	VEOR V0.B16, V11.B16, V11.B16
-	VEOR V0.B16, V12.B16, V12.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fa7e163 // sdot v3.4s, v11.16b, v7.4b[1]
-	WORD $0x4fa7e184 // sdot v4.4s, v12.16b, v7.4b[1]
-	WORD $0x4fa8e165 // sdot v5.4s, v11.16b, v8.4b[1]
-	WORD $0x4fa8e186 // sdot v6.4s, v12.16b, v8.4b[1]
-	FLDPQ (R12), (F9, F10)
-	VEOR V0.B16, V9.B16, V9.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f87e923 // sdot v3.4s, v9.16b, v7.4b[2]
-	WORD $0x4f87e944 // sdot v4.4s, v10.16b, v7.4b[2]
-	WORD $0x4f88e925 // sdot v5.4s, v9.16b, v8.4b[2]
-	WORD $0x4f88e946 // sdot v6.4s, v10.16b, v8.4b[2]
-	FLDPQ (R12), (F11, F12)
-	VEOR V0.B16, V11.B16, V11.B16
-	VEOR V0.B16, V12.B16, V12.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fa7e963 // sdot v3.4s, v11.16b, v7.4b[3]
-	WORD $0x4fa7e984 // sdot v4.4s, v12.16b, v7.4b[3]
-	WORD $0x4fa8e965 // sdot v5.4s, v11.16b, v8.4b[3]
-	WORD $0x4fa8e986 // sdot v6.4s, v12.16b, v8.4b[3]
-	SUBS $1, R16, R16
-	BNE rows2eight
-	B rows2sums
-
-rows2four:
 	FMOVQ local-128(SP), F3
 	FMOVQ local-128(SP), F4
 	FMOVQ local-112(SP), F5
@@ -11290,8 +10904,6 @@ rows2four:
 	WORD $0x4fa7e984 // sdot v4.4s, v12.16b, v7.4b[3]
 	WORD $0x4fa8e965 // sdot v5.4s, v11.16b, v8.4b[3]
 	WORD $0x4fa8e986 // sdot v6.4s, v12.16b, v8.4b[3]
-
-rows2sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F7
 	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
@@ -11378,50 +10990,6 @@ rows1block:
 rows1lanes:
 	ADD R9, R7, R12
 	ADD R11<<2, R12, R12
-	CBZ R17, rows1four
-	FMOVQ local-128(SP), F3
-	FMOVQ local-128(SP), F4
-	MOVD $2, R16
-	MOVD R6, R15
-	PCALIGN $32
-
-rows1eight:
-	MOVD R15, R14
-	ADD $16, R15, R15
-	FMOVQ (R14), F5
-	FLDPQ (R12), (F6, F7)
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V7.B16, V7.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f85e0c3 // sdot v3.4s, v6.16b, v5.4b[0]
-	WORD $0x4f85e0e4 // sdot v4.4s, v7.16b, v5.4b[0]
-	FLDPQ (R12), (F8, F9)
-	VEOR V0.B16, V8.B16, V8.B16
-	VEOR V0.B16, V9.B16, V9.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fa5e103 // sdot v3.4s, v8.16b, v5.4b[1]
-	WORD $0x4fa5e124 // sdot v4.4s, v9.16b, v5.4b[1]
-	FLDPQ (R12), (F6, F7)
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V7.B16, V7.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4f85e8c3 // sdot v3.4s, v6.16b, v5.4b[2]
-	WORD $0x4f85e8e4 // sdot v4.4s, v7.16b, v5.4b[2]
-	FLDPQ (R12), (F8, F9)
-	VEOR V0.B16, V8.B16, V8.B16
-	VEOR V0.B16, V9.B16, V9.B16
-	PRFM 2048(R12), PLDL1KEEP
-	ADD R8, R12, R12
-	WORD $0x4fa5e903 // sdot v3.4s, v8.16b, v5.4b[3]
-	WORD $0x4fa5e924 // sdot v4.4s, v9.16b, v5.4b[3]
-	SUBS $1, R16, R16
-	BNE rows1eight
-	B rows1sums
-
-rows1four:
 	FMOVQ local-128(SP), F3
 	FMOVQ local-128(SP), F4
 	MOVD R6, R14
@@ -11497,8 +11065,6 @@ rows1four:
 	ADD R8, R12, R12
 	WORD $0x4fa5e903 // sdot v3.4s, v8.16b, v5.4b[3]
 	WORD $0x4fa5e924 // sdot v4.4s, v9.16b, v5.4b[3]
-
-rows1sums:
 	ADD R11<<1, R7, R14
 	FMOVQ (R14), F5
 	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16

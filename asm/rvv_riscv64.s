@@ -6298,10 +6298,6 @@ wordbrain:
 	MUL X18, X12, X10
 	SUB X10, X14, X14
 	ADD $-1, X16, X16
-	BNE X24, X16, groupbrain
-	VMVVV V16, V4
-	VMVVV V20, V8
-groupbrain:
 	BNEZ X16, positionbrain
 	JMP read
 looks:
@@ -6328,10 +6324,6 @@ wordlooks:
 	MUL X18, X12, X10
 	SUB X10, X14, X14
 	ADD $-1, X16, X16
-	BNE X24, X16, grouplooks
-	VMVVV V16, V4
-	VMVVV V20, V8
-grouplooks:
 	BNEZ X16, positionlooks
 read:
 	SUB X9, X7, X7

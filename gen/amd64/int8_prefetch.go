@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -72,6 +74,9 @@ func (t *int8Gemmer) startPrefetching(name string) {
 		t.g.JNE(operand.LabelRef(name + "four"))
 		t.prefetchAt(prefetching{})
 		t.g.Label(name + "four")
+	}
+	if !slices.ContainsFunc(t.formats, ukernel.PackedFormat.Tiles) {
+		return // other kernels alone jump here, and none of them sets asks
 	}
 	t.g.CMPQ(t.asks, operand.Imm(0))
 	t.g.JE(operand.LabelRef(name))

@@ -432,16 +432,29 @@ func (t *tileProduct) rows() {
 	t.JG(operand.LabelRef("rows"))
 }
 
-// begin emits the first products, which are ahead of the sums.
+// begin emits the first products, which are ahead of the sums. If all formats have segments, none
+// of them is the last one of its rows.
 func (t *tileProduct) begin() {
 	t.ldx, t.x, t.block, t.slot = t.get(varLDX), t.get(varX), t.GP64(), t.GP64()
 	t.Move(t.Argument("m"), t.local(varAhead))
 	t.LEAQ(t.local(t.blocksAt()), t.block)
 	t.LEAQ(t.local(sumsAt), t.slot)
-	t.firstRow("first")
+	t.MOVQ(t.x, t.local(varAheadRow)) // of a whole tile
 	t.product(func() {})
+	if t.segmented() {
+		t.nextBlock()
+		t.product(t.store)
+		t.nextBlock()
+		t.nextSlot()
+		return
+	}
 	t.ahead("second")
 	t.next("third")
+}
+
+// segmented tells whether all formats have segments of more than two blocks.
+func (t *tileProduct) segmented() bool {
+	return !slices.ContainsFunc(t.formats, func(q ukernel.PackedFormat) bool { return !q.Segmented() })
 }
 
 // next emits the next product, if there is one, and the store of the last one.
@@ -471,8 +484,7 @@ func (t *tileProduct) firstRow(label string) {
 
 // ahead goes on to the next product, which may be of the next rows. After all rows, none are left.
 func (t *tileProduct) ahead(name string) {
-	t.ADDQ(operand.I32(spec.RowBytes), t.x)
-	t.ADDQ(operand.I32(t.blockBytes()), t.block)
+	t.nextBlock()
 	t.CMPQ(t.block, t.local(varEnd))
 	t.JNE(operand.LabelRef(name))
 	t.SUBQ(operand.Imm(emit.TileRows), t.local(varAhead))
@@ -488,6 +500,12 @@ func (t *tileProduct) ahead(name string) {
 	t.ADDQ(next, t.x)
 	t.firstRow(name + "row")
 	t.Label(name)
+}
+
+// nextBlock goes on to the next product of the same rows.
+func (t *tileProduct) nextBlock() {
+	t.ADDQ(operand.I32(spec.RowBytes), t.x)
+	t.ADDQ(operand.I32(t.blockBytes()), t.block)
 }
 
 // product emits the products of a block with rows of x. They replace the sums of the last one,

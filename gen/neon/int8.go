@@ -280,12 +280,17 @@ func (singleBlocks) begin(t *int8Gemmer, _ string) {
 
 func (b singleBlocks) group(t *int8Gemmer, name func(part string) string) {
 	t.acc = t.newAcc(int8Vectors)
-	t.Jump("CBZ", name("four"), t.more)
-	t.Scope(func() { b.eight(t, name("eight")) })
-	t.Jump("B", name("sums"))
-	t.Label(name("four"))
-	t.Scope(func() { b.four(t, name("word")) })
-	t.Label(name("sums"))
+	four := func() { t.Scope(func() { b.four(t, name("word")) }) }
+	if b.values { // all have 4 bits
+		four()
+	} else {
+		t.Jump("CBZ", name("four"), t.more)
+		t.Scope(func() { b.eight(t, name("eight")) })
+		t.Jump("B", name("sums"))
+		t.Label(name("four"))
+		four()
+		t.Label(name("sums"))
+	}
 	t.addToC(name)
 }
 

@@ -213,7 +213,7 @@ func (b *blockReader) words(name string, lookUp, consume func()) {
 	b.Op("MUL", b.bits, b.lanes, b.x)
 	b.Op("SUB", b.x, b.row, b.row)
 	b.Op("ADD", -1, b.pos, b.pos)
-	if b.groups != nil {
+	if b.groups != nil && lookUp == nil { // no values are of grouped formats
 		b.Jump("BNE", "group"+name, b.groups.second, b.pos)
 		b.Op("VMVVV", b.groups.d, b.d)
 		b.Op("VMVVV", b.groups.m, b.m)

@@ -285,13 +285,13 @@ func narrowPV(k *Kernel, quick bool) []Case {
 // Some have several passes of 16 keys.
 func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 	return func(k *Kernel, quick bool) (list []Case) {
-		add := func(m, dv int) {
+		of := func(n, m, dv int) {
 			i := len(list) + 1
-			n := 1 + i%9
 			ldo, ldv, ldp := dv+i%3, dv+i%2, (n+3)/4*4+i%2*4
 			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv)), "ldv": ldv, "p": in(m * ldp), "ldp": ldp,
 				"n": n, "m": m, "dv": dv, "load": i%2 == 0, "next": Buffer{Len: dv, Absent: true}, "far": i % 3 * dv})
 		}
+		add := func(m, dv int) { of(1+(len(list)+1)%9, m, dv) }
 		for _, dv := range columnsOf(quick, least, step) {
 			for _, m := range []int{0, 1, 2, 3, 4, 5, 9} {
 				if quick && m != 5 || !quick && (m+dv)%3 != 0 && dv > 8 && step == 1 {
@@ -304,6 +304,7 @@ func skinnyPV(least, step int) func(k *Kernel, quick bool) []Case {
 			for i, m := range []int{16, 17, 18, 19, 20, 31, 32, 33, 66} {
 				add(m, least+(13*i+step-1)/step*step)
 			}
+			of(3, 16, least+(18+step-1)/step*step) // of int4, whose lines have turns of 8 keys
 		}
 		return list
 	}

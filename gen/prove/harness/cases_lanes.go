@@ -325,27 +325,33 @@ func pvCodes4(k *Kernel, quick bool) []Case { return pvIntegers(quick, 4, 32) }
 
 // pvIntegers returns calls for integers of so many bits, in groups of multiples of step.
 func pvIntegers(quick bool, bits, step int) (list []Case) {
+	add := func(i, n, m, dv int) {
+		groups := 1
+		if i%2 == 0 {
+			groups = dv / step
+		}
+		ldo, ldv, ldp, count := dv+i%3, dv*bits/8+i%2, (n+15)/16*16, (m+1)/2
+		if n <= ukernel.GroupLanes && m%2 > 0 {
+			ldp = ukernel.GroupLanes
+		}
+		lpg := count * ldp
+		pair := func(g *expr.Graph, i int) *expr.Node {
+			return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
+		}
+		list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv*bits/8)), "ldv": ldv,
+			"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0,
+			"next": Buffer{Len: dv, Absent: true}})
+	}
 	for i, dv := range []int{16, 32, 48, 64, 80, 128, 144} {
 		for m := 1; m <= 32 && dv%step == 0; m++ {
 			if quick && (m != 7 || dv != 80/step*step) || !quick && (m+dv/16)%4 != 0 && m > 4 {
 				continue
 			}
-			n, groups := 1+(i+m)%9, 1
-			if i%2 == 0 {
-				groups = dv / step
-			}
-			ldo, ldv, ldp, count := dv+i%3, dv*bits/8+i%2, (n+15)/16*16, (m+1)/2
-			if n <= ukernel.GroupLanes && m%2 > 0 {
-				ldp = ukernel.GroupLanes
-			}
-			lpg := count * ldp
-			pair := func(g *expr.Graph, i int) *expr.Node {
-				return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
-			}
-			list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv*bits/8)), "ldv": ldv,
-				"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0,
-				"next": Buffer{Len: dv, Absent: true}})
+			add(i, 1+(i+m)%9, m, dv)
 		}
+	}
+	if !quick {
+		add(1, 2, 3, 32) // a row without a second for two queries
 	}
 	return list
 }

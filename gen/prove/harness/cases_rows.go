@@ -564,10 +564,10 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 				list = append(list, int8Case(k, len(list), 3*whole(1), 16, m))
 			}
 		}
-		if k.ISA == "neon" && k.Index == "S8" { // for all formats without integers: tiles of 8 rows
+		if k.ISA == "neon" && k.Index == "S8" || k.ISA != "avx2" && k.Index == "IQ4" { // for all formats without integers: tiles of 8 rows
 			list = append(list, int8Case(k, len(list), 64, 16, 8))
 		}
-		if k.ISA == "avx2" && k.Index == "S8" { // whose whole panels become words: a block at a time, or from 48 rows on four
+		if k.ISA == "avx2" && (k.Index == "S8" || k.Index == "IQ4") { // whose whole panels become words: a block at a time, or from 48 rows on four
 			list = append(list, int8Case(k, len(list), 64, panelLanes, 8), repeating(int8Case(k, len(list)+1, 160, panelLanes, 48), 7))
 		}
 		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
@@ -599,14 +599,20 @@ func repeating(c Case, rows int) Case {
 	return c
 }
 
-// tilesInt8 has all parts of products by tiles: calls with too few rows, whole tiles, lower ones,
-// sums that go around their ring, and more blocks than fit on the stack.
+// tilesInt8 has all parts of products by tiles: calls with too few rows for each loop that these
+// have, whole tiles, lower ones, sums that go around their ring, and more blocks than fit on the
+// stack.
 func tilesInt8(k *Kernel, quick bool) (list []Case) {
+	more := 25
+	if strings.Contains(k.Index, "x16") { // blocks of twice the size there
+		more = 13
+	}
 	done := map[[3]int]bool{}
 	for i, x := range [][3]int{ // blocks, lanes and rows
 		{5, 16, 18}, {1, 32, 17}, // and if not quick
 		{1, 16, 0}, {2, 32, 1}, {3, 48, 1}, {3, 48, 7}, {1, 32, 15}, {2, 48, 16}, {3, 16, 17}, {1, 48, 31}, {2, 16, 32}, {1, 32, 35}, {1, 16, 49},
-		{5, 16, 1}, {6, 16, 16}, {7, 16, 17}, {8, 16, 7}, {17, 16, 17},
+		{5, 16, 1}, {6, 16, 16}, {7, 16, 17}, {8, 16, 7}, {more, 16, 17},
+		{1, 16, 2}, {1, 48, 2}, {1, 48, 3}, {1, 48, 4}, {1, 48, 8}, {1, 16, 16},
 	} {
 		x[0] = blockSizes[k.Index].whole(32 * x[0])
 		if quick && i > 1 || done[x] {
