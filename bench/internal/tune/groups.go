@@ -22,8 +22,8 @@ type group struct {
 var groups = []group{
 	{"tiles", []string{"MainLanes"}, choices("MainLanes"), prefill},
 	{"kernels", []string{"QKSegments", "QKNear", "PVNear"}, choices("QKSegments", "QKNear", "PVNear"), decode},
-	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
-	{"far", []string{"FarPrefetch"}, values("FarPrefetch", -1, 0, 1), decode},
+	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), narrowDecode},
+	{"far", []string{"FarPrefetch"}, values("FarPrefetch", -1, 0, 1), narrowDecode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"memory", []string{"FarRows"}, values("FarRows", 0, 8, 12, 16, 20, 24, 32, 44, 64), far},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
@@ -35,7 +35,7 @@ var groups = []group{
 	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 16, 32, 64), halves},
 	{"rounded", []string{"PairRows"}, values("PairRows", 0, 2, 4, 6, 8, 16, 1<<20), rounded},
-	{"unpacked", []string{"UnpackRows"}, values("UnpackRows", 0, 1, 2, 4, 6, 8), grouped},
+	{"unpacked", []string{"UnpackRows"}, values("UnpackRows", 0, 1, 2, 4, 6, 8, 16), grouped},
 	{"lower", []string{"LowerRows"}, values("LowerRows", 0, 2, 4, 8, 16, 32, 64), grouped},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }

@@ -57,6 +57,16 @@ func decode() ([]workload, error) {
 	}, nil
 }
 
+// narrowDecode is decode with keys and values of all types, those of narrow ones from memory.
+func narrowDecode() ([]workload, error) {
+	w, err := decode()
+	for i := range calls.Types[1:] {
+		t := &calls.Types[i+1]
+		w = append(w, attentionOn(t, "memory, "+t.Name, 32, 8, 1, 4096, 128, manySets, 1))
+	}
+	return w, err
+}
+
 // draft has a few queries per key head, with keys and values from L3 and from memory.
 func draft() (w []workload, err error) {
 	for _, rows := range []int{6, 8, 12, 16, 28, 40, 56} {
@@ -123,7 +133,7 @@ func threads() (w []workload, err error) {
 
 const (
 	size       = 1024 // inputs and outputs of linear layers
-	manyLayers = 80   // of 2 or 4 MB are more than most caches hold
+	manyLayers = 80   // of 0.9 to 4 MB are more than most caches hold
 )
 
 // products returns calls of a layer on one thread.
@@ -139,27 +149,38 @@ func products(of calls.Weights, rows ...int) (w []workload, err error) {
 
 func weights() ([]workload, error) { return products(calls.Floats[0], 32, 128) }
 
-// fewRows have weights of float32 and float16 that come from memory: each call has the next layer.
-func fewRows() (w []workload, err error) {
-	for _, weights := range calls.Floats[:2] {
-		layers := make([]*linear.Linear, manyLayers)
-		for i := range layers {
-			if layers[i], err = weights.Layer(size, size); err != nil {
-				return nil, err
-			}
-		}
-		for _, rows := range []int{1, 2, 4, 8, 9, 12, 16, 32} {
-			of, next := make([]calls.Call, len(layers)), 0
-			for i, l := range layers {
-				of[i] = calls.Product(l, numbers.Normals(rows*size), false)
-			}
-			w = append(w, on(fmt.Sprintf("%d %s", rows, weights.Name), 1, func(e kernel.Exec) error {
-				next++
-				return of[next%len(of)](e)
-			}))
+// fromMemory returns calls of layers on one thread whose weights come from memory: each call has the
+// next layer.
+func fromMemory(of calls.Weights, rows ...int) (w []workload, err error) {
+	layers := make([]*linear.Linear, manyLayers)
+	for i := range layers {
+		if layers[i], err = of.Layer(size, size); err != nil {
+			return nil, err
 		}
 	}
+	for _, n := range rows {
+		call, next := make([]calls.Call, len(layers)), 0
+		for i, l := range layers {
+			call[i] = calls.Product(l, numbers.Normals(n*size), of.Int8)
+		}
+		w = append(w, on(fmt.Sprintf("%d %s", n, of.Name), 1, func(e kernel.Exec) error {
+			next++
+			return call[next%len(call)](e)
+		}))
+	}
 	return w, nil
+}
+
+// fewRows have weights of float32 and float16 that come from memory.
+func fewRows() (all []workload, err error) {
+	for _, weights := range calls.Floats[:2] {
+		w, err := fromMemory(weights, 1, 2, 4, 8, 9, 12, 16, 32)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w...)
+	}
+	return all, nil
 }
 
 // halves have weights of float16, which kernels widen by one instruction, and of bfloat16.
@@ -179,8 +200,15 @@ func halves() (all []workload, err error) {
 
 func rounded() ([]workload, error) { return products(calls.Floats[2], 1, 2, 4, 8, 16, 48) }
 
+// grouped have weights of a K-quant, from L2 and from memory.
 func grouped() ([]workload, error) {
-	return products(calls.Quantized(false, linear.Q6_K)[0], 1, 2, 4, 8, 16, 32, 64)
+	of := calls.Quantized(false, linear.Q6_K)[0]
+	w, err := products(of, 1, 2, 4, 8, 16, 32, 64)
+	if err != nil {
+		return nil, err
+	}
+	far, err := fromMemory(of, 1, 2, 4, 8, 12, 16)
+	return append(w, far...), err
 }
 
 func quantized() ([]workload, error) {
