@@ -151,6 +151,7 @@ func rotatePairs(k *Kernel, quick bool) []Case {
 
 func normGradients(k *Kernel, quick bool) []Case {
 	return matrices(quick, func(n, d, ld int) Case {
+		n = max(n, 1)
 		return Case{
 			"dx": out(span(n, ld+2, d)), "ldx": ld + 2, "dy": in(span(n, ld, d)), "ldd": ld, "y": in(span(n, ld+1, d)), "ldy": ld + 1, "n": n,
 			"weight": in(d), "dWeight": out(d), "dBias": out(d), "centers": in(n), "slopes": in(n), "invs": in(n),
