@@ -53,8 +53,8 @@ type Rows struct {
 	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
 	NormTerms func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32)
 
-	// NormGradients computes n ≥ 1 rows, i ascending, for e < len(weight), each operation rounded, with
-	// the NaN 0x7fc00000. g = dy[i·ldd+e]·weight[e], z = y[i·ldy+e]·invs[i]:
+	// NormGradients computes n ≥ 1 rows, i ascending, for e < len(weight), each operation rounded,
+	// with the NaN 0x7fc00000. g = dy[i·ldd+e]·weight[e], z = y[i·ldy+e]·invs[i]:
 	//
 	//	dx[i·ldx+e] = ((g-centers[i]) - z·slopes[i])·invs[i]
 	//	dWeight[e]  = dWeight[e] + dy[i·ldd+e]·z

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
 
-// A sheet is a table of times, each with its share of a limit.
+// A sheet is a table of times on some machines, each with its share of a limit.
 type sheet struct {
 	columns []string // their headings
 	rows    []*sheetRow
@@ -44,7 +45,7 @@ func (s *sheet) add(row, column string, t *results.Timing, text, share string) {
 
 // write writes the rows that have a steady time.
 func (s *sheet) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n| one thread, unless a column says otherwise | %s |\n|%s\n", strings.Join(s.columns, " | "), strings.Repeat("---|", len(s.columns)+1))
+	fmt.Fprintf(b, "\n| | %s |\n|%s\n", strings.Join(s.columns, " | "), strings.Repeat("---|", len(s.columns)+1))
 	for _, r := range s.rows {
 		if !slices.ContainsFunc(s.columns, func(c string) bool { return r.cells[c] != "" && r.cells[c] != unsteady }) {
 			continue
@@ -57,9 +58,20 @@ func (s *sheet) write(b *strings.Builder) {
 	}
 }
 
-// machineMarkdown writes the table of one file.
+// machinesMarkdown writes a list of the machines of some files, and a table of their times.
+func machinesMarkdown(b *strings.Builder, files []*results.File) {
+	b.WriteString("\n## Machines\n\n")
+	s := &sheet{}
+	for _, f := range files {
+		machineMarkdown(b, f)
+		s.addMachine(f)
+	}
+	s.write(b)
+}
+
+// machineMarkdown writes the item of one file.
 func machineMarkdown(b *strings.Builder, f *results.File) {
-	fmt.Fprintf(b, "\n## %s\n\n`%s` · contract %d · %s · commit %.8s · %s · %s\n", f.Machine.Name(), command(f), f.Contract, date(f), f.Build.Commit, f.Build.Go, link(f.Path))
+	fmt.Fprintf(b, "- **%s**: %s. `%s` · contract %d · %s · commit %.8s · %s · %s\n  ", shortName(f), f.Machine.Name(), command(f), f.Contract, date(f), f.Build.Commit, f.Build.Go, link(f.Path))
 	if f.Note != "" {
 		fmt.Fprintf(b, "%s. ", capital(strings.TrimSuffix(f.Note, ".")))
 	}
@@ -78,12 +90,11 @@ func machineMarkdown(b *strings.Builder, f *results.File) {
 		}
 	}
 	b.WriteString(".\n")
-	s := newSheet(f)
-	s.addCalls(f)
-	s.addDecoding(f)
-	s.addLinear(f)
-	s.addModels(f)
-	s.write(b)
+}
+
+// shortName is the name of a file without its extension.
+func shortName(f *results.File) string {
+	return strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
 }
 
 // capital returns a text with a capital letter at its beginning.
@@ -92,41 +103,25 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // date returns the day of a run.
 func date(f *results.File) string { return f.Date[:min(10, len(f.Date))] }
 
-// assemblyTiers returns the default tier and the other ones that ran in assembly.
-func assemblyTiers(f *results.File) []string {
-	names := []string{f.Default()}
-	for _, t := range f.Tiers {
-		if t.Runs && !t.Default && t.Name != "generic" {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// gradients is the heading of the column of the backward pass.
-const gradients = "gradients"
-
-// newSheet returns a table with the columns of a file: the default tier on one thread and on the
-// most, the other tiers on one, and gradients of the default tier.
-func newSheet(f *results.File) *sheet {
+// addMachine adds the columns of a file: its default tier on one thread and on the most.
+func (s *sheet) addMachine(f *results.File) {
 	most := 1
-	for _, s := range f.Speed {
-		most = max(most, s.Threads)
+	for _, r := range f.Speed {
+		most = max(most, r.Threads)
 	}
-	s := &sheet{columns: assemblyTiers(f)}
+	s.columns = append(s.columns, columnOf(f, f.Default(), 1))
 	if most > 1 {
-		s.columns = append(s.columns, columnOf(f.Default(), most))
+		s.columns = append(s.columns, columnOf(f, f.Default(), most))
 	}
-	s.columns = append(s.columns, gradients)
-	return s
+	s.addCalls(f)
+	s.addDecoding(f)
+	s.addLinear(f)
+	s.addModels(f)
 }
 
-// columnOf is the heading of a tier on a number of threads.
-func columnOf(tier string, threads int) string {
-	if threads == 1 {
-		return tier
-	}
-	return tier + ", " + results.Threads(threads)
+// columnOf is the heading of a tier of a machine on a number of threads.
+func columnOf(f *results.File, tier string, threads int) string {
+	return shortName(f) + ", " + tier + ", " + results.Threads(threads)
 }
 
 // The rows of the page. The files have more, which bench report shows.
@@ -146,12 +141,12 @@ var (
 func (s *sheet) addCalls(f *results.File) {
 	for i := range f.Speed {
 		if r := &f.Speed[i]; slices.Contains(callRows, r.Alias) {
-			s.add(r.Alias+": "+r.Input, columnOf(r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
+			s.add(r.Alias+": "+r.Input, columnOf(f, r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
 		}
 	}
 	for i := range f.Backward {
-		if r := &f.Backward[i]; slices.Contains(callRows, r.Alias) && r.Tier == f.Default() && r.Threads == 1 {
-			s.add(r.Alias+": "+r.Input, gradients, &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
+		if r := &f.Backward[i]; slices.Contains(callRows, r.Alias) {
+			s.add(r.Alias+", gradients", columnOf(f, r.Tier, r.Threads), &r.Timing, tables.Duration(r.Ns), ofPeak(r.Share(f)))
 		}
 	}
 }
@@ -169,7 +164,7 @@ func (s *sheet) addDecoding(f *results.File) {
 		if readDoubt == "" && (peakDoubt != "" || read > peak) {
 			share = fmt.Sprintf("%.0f%% of reading", read)
 		}
-		s.add("decoding from "+d.Level+", keys of "+d.Type, columnOf(d.Tier, d.Threads), &d.Timing, tables.Duration(d.Ns), share)
+		s.add("decoding from "+d.Level+", keys of "+d.Type, columnOf(f, d.Tier, d.Threads), &d.Timing, tables.Duration(d.Ns), share)
 	}
 }
 
@@ -184,7 +179,7 @@ func (s *sheet) addLinear(f *results.File) {
 		if l.Limit == results.LimitRead {
 			share = strings.Replace(share, "peak", "reading", 1)
 		}
-		s.add("linear "+l.Shape()+", "+l.Weights, columnOf(l.Tier, l.Threads), &l.Timing, tables.Duration(l.Ns), share)
+		s.add("linear "+l.Shape()+", "+l.Weights, columnOf(f, l.Tier, l.Threads), &l.Timing, tables.Duration(l.Ns), share)
 	}
 }
 
@@ -192,7 +187,7 @@ func (s *sheet) addLinear(f *results.File) {
 func (s *sheet) addModels(f *results.File) {
 	for i := range f.Models {
 		if m := &f.Models[i]; slices.Contains(modelRows, m.Shape) {
-			s.add(m.Name(), columnOf(m.Tier, m.Threads), &m.Timing, fmt.Sprintf("%.1f %s", m.Rate, m.Unit()), "")
+			s.add(m.Name(), columnOf(f, m.Tier, m.Threads), &m.Timing, fmt.Sprintf("%.1f %s", m.Rate, m.Unit()), "")
 		}
 	}
 }

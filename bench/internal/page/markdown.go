@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -15,7 +16,7 @@ import (
 const markdownHead = `# Benchmarks
 
 ` + "`make report`" + ` writes this page from the files in [bench/results](../bench/results/README.md). Your CPU: ` + "`go run ./bench -all -json FILE`" + `,
-or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report FILE`" + `, whose page has more rows, accuracy in 42 cases, and curves.
+or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report FILE`" + `, whose page has more rows, the other tiers, accuracy in 42 cases, and curves.
 ` + "`.ci/step mca`" + ` predicts the speed of CPUs that are not at hand.
 
 - **A time** is the median of calls that follow each other without a pause. It is –, and its share, if the middle half of its samples
@@ -26,17 +27,13 @@ or ` + "`-quick`" + ` for less than a minute, then ` + "`go run ./bench report F
 - **1.50×** beside a figure: that program takes 1.5 times as long as attn for the same work.
 `
 
-// WriteMarkdown writes the page of benchmarks: a table for each file that nothing disturbed, a
+// WriteMarkdown writes the page of benchmarks: a table of the files that nothing disturbed, a
 // table of errors, and the newest comparisons that no other page shows. Links lead from folder docs
 // to paths below bench/results.
 func WriteMarkdown(w io.Writer, files []*results.File, comparisons []*results.Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, markdownHead, 100*results.MostSpread, kernel.Contract)
-	for _, f := range files {
-		if len(f.Disturbed()) == 0 {
-			machineMarkdown(&b, f)
-		}
-	}
+	machinesMarkdown(&b, slices.DeleteFunc(slices.Clone(files), func(f *results.File) bool { return len(f.Disturbed()) > 0 }))
 	for _, f := range files {
 		if reasons := f.Disturbed(); len(reasons) > 0 {
 			fmt.Fprintf(&b, "\nLeft out: %s, %s: %s.\n", f.Machine.Name(), link(f.Path), strings.Join(reasons, "; "))

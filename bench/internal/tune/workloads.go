@@ -57,7 +57,7 @@ func decode() ([]workload, error) {
 	}, nil
 }
 
-// narrowDecode is decode with keys and values of all types, those of narrow ones from memory.
+// narrowDecode is decode, and the same with keys and values of narrow types from memory.
 func narrowDecode() ([]workload, error) {
 	w, err := decode()
 	for i := range calls.Types[1:] {
@@ -149,8 +149,7 @@ func products(of calls.Weights, rows ...int) (w []workload, err error) {
 
 func weights() ([]workload, error) { return products(calls.Floats[0], 32, 128) }
 
-// fromMemory returns calls of layers on one thread whose weights come from memory: each call has the
-// next layer.
+// fromMemory returns calls on one thread with weights from memory: each has the next layer.
 func fromMemory(of calls.Weights, rows ...int) (w []workload, err error) {
 	layers := make([]*linear.Linear, manyLayers)
 	for i := range layers {
