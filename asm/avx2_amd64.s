@@ -46538,77 +46538,156 @@ TEXT ·gatherAVX2(SB), NOSPLIT, $0-104
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
-	MOVQ    off_base+48(FP), DX
-	MOVQ    off_len+56(FP), BX
-	MOVQ    next_base+80(FP), SI
-	MOVQ    size+72(FP), DI
-	TESTQ   BX, BX
+	MOVQ    off_len+56(FP), DX
+	MOVQ    size+72(FP), BX
+	TESTQ   DX, DX
 	JZ      end
+	MOVQ    BX, SI
+	SUBQ    $0x40, SI
+	JL      of64end
+	MOVQ    off_base+48(FP), DI
 
-row:
-	MOVQ (DX), R8
-	ADDQ CX, R8
-	MOVQ DI, R9
-	SUBQ $0x40, R9
-	JL   rest
+of64:
+	MOVQ  (DI), R8
+	ADDQ  CX, R8
+	XORQ  R9, R9
+	TESTQ SI, SI
+	JZ    of64last
 
-line:
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x40, R9
-	JGE     line
+of64part:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS 32(R8)(R9*1), Y1
+	VMOVUPS Y0, (AX)(R9*1)
+	VMOVUPS Y1, 32(AX)(R9*1)
+	ADDQ    $0x40, R9
+	CMPQ    R9, SI
+	JL      of64part
 
-rest:
-	ADDQ $0x38, R9
-	JL   bytes
+of64last:
+	VMOVUPS (R8)(SI*1), Y0
+	VMOVUPS 32(R8)(SI*1), Y1
+	VMOVUPS Y0, (AX)(SI*1)
+	VMOVUPS Y1, 32(AX)(SI*1)
+	ADDQ    BX, AX
+	ADDQ    $0x00000008, DI
+	DECQ    DX
+	JNZ     of64
+	JMP     ahead
 
-word:
-	MOVQ (R8), R10
-	MOVQ R10, (AX)
-	ADDQ $0x00000008, R8
-	ADDQ $0x00000008, AX
-	SUBQ $0x08, R9
-	JGE  word
+of64end:
+	MOVQ BX, SI
+	SUBQ $0x20, SI
+	JL   of32end
+	MOVQ off_base+48(FP), DI
 
-bytes:
+of32:
+	MOVQ  (DI), R8
+	ADDQ  CX, R8
+	XORQ  R9, R9
+	TESTQ SI, SI
+	JZ    of32last
+
+of32part:
+	VMOVUPS (R8)(R9*1), Y0
+	VMOVUPS Y0, (AX)(R9*1)
+	ADDQ    $0x20, R9
+	CMPQ    R9, SI
+	JL      of32part
+
+of32last:
+	VMOVUPS (R8)(SI*1), Y0
+	VMOVUPS Y0, (AX)(SI*1)
+	ADDQ    BX, AX
+	ADDQ    $0x00000008, DI
+	DECQ    DX
+	JNZ     of32
+	JMP     ahead
+
+of32end:
+	MOVQ BX, SI
+	SUBQ $0x08, SI
+	JL   of8end
+	MOVQ off_base+48(FP), DI
+
+of8:
+	MOVQ  (DI), R8
+	ADDQ  CX, R8
+	XORQ  R9, R9
+	TESTQ SI, SI
+	JZ    of8last
+
+of8part:
+	MOVQ (R8)(R9*1), R10
+	MOVQ R10, (AX)(R9*1)
 	ADDQ $0x08, R9
-	JZ   next
+	CMPQ R9, SI
+	JL   of8part
 
-byte:
-	MOVB (R8), R10
-	MOVB R10, (AX)
-	ADDQ $0x00000001, R8
-	ADDQ $0x00000001, AX
-	DECQ R9
-	JNZ  byte
+of8last:
+	MOVQ (R8)(SI*1), R8
+	MOVQ R8, (AX)(SI*1)
+	ADDQ BX, AX
+	ADDQ $0x00000008, DI
+	DECQ DX
+	JNZ  of8
+	JMP  ahead
 
-next:
-	ADDQ $0x00000008, DX
-	DECQ BX
-	JNZ  row
-	MOVQ off_len+56(FP), AX
-	MOVQ AX, BX
+of8end:
+	MOVQ BX, SI
+	SUBQ $0x01, SI
+	JL   of1end
+	MOVQ off_base+48(FP), DI
 
+of1:
+	MOVQ  (DI), R8
+	ADDQ  CX, R8
+	XORQ  R9, R9
+	TESTQ SI, SI
+	JZ    of1last
+
+of1part:
+	MOVB (R8)(R9*1), R10
+	MOVB R10, (AX)(R9*1)
+	ADDQ $0x01, R9
+	CMPQ R9, SI
+	JL   of1part
+
+of1last:
+	MOVB (R8)(SI*1), R8
+	MOVB R8, (AX)(SI*1)
+	ADDQ BX, AX
+	ADDQ $0x00000008, DI
+	DECQ DX
+	JNZ  of1
+	JMP  ahead
+
+of1end:
 ahead:
-	MOVQ (SI), AX
-	ADDQ CX, AX
-	MOVQ DI, R9
-
-aheadline:
-	PREFETCHT1 (AX)
-	ADDQ       $0x00000040, AX
-	SUBQ       $0x40, R9
-	JG         aheadline
+	MOVQ BX, SI
+	DECQ SI
 
 	// The last byte may lie in one line more.
-	PREFETCHT1 -1(AX)(R9*1)
-	ADDQ       $0x00000008, SI
-	DECQ       BX
-	JNZ        ahead
+	MOVQ next_base+80(FP), AX
+	MOVQ off_len+56(FP), DX
+
+next:
+	MOVQ  (AX), BX
+	ADDQ  CX, BX
+	XORQ  DI, DI
+	TESTQ SI, SI
+	JZ    nextlast
+
+nextpart:
+	PREFETCHT1 (BX)(DI*1)
+	ADDQ       $0x40, DI
+	CMPQ       DI, SI
+	JL         nextpart
+
+nextlast:
+	PREFETCHT1 (BX)(SI*1)
+	ADDQ       $0x00000008, AX
+	DECQ       DX
+	JNZ        next
 
 end:
 	VZEROUPPER

@@ -151,10 +151,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 // copying them.
 const runKeys = 8
 
-// runBytes is runKeys in bytes of rows for calls that take whole segments of integers, which begin
-// within pages: they copy the rows of a segment that ends on another page in any case.
-const runBytes = 1 << 10
-
 // tableKeys is the least number of rows of a page for which a call of a kernel for each page takes
 // no longer than kernels that take all rows by their offsets. Pages of whole tiles take a call each
 // from half as many rows on.
@@ -165,13 +161,19 @@ const tableKeys = 256
 // each page takes longer than the copies. Kernels that take rows from anywhere need no copies of
 // them, so that larger pages are small ones for these. Products in bfloat16, and tiles of integers,
 // take whole segments, which begin within pages of other sizes. Few rows take integers from larger
-// pages run by run.
+// pages run by run, and so they take keys for products in bfloat16, whose kernels prefetch the next
+// page while they compute.
 func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	const segment = max(contract.BF16Segment, contract.ValueSegment)
 	n, least := x.PageSize(), ukernel.SkinnyKeys
 	switch {
 	case !x.IsPaged():
 		return false
+	case j.plan.allSkinny && x == &j.Call.K && j.Call.BFloat16:
+		least = segment
+		if n%ukernel.SkinnyKeys == 0 {
+			least = 2 * ukernel.SkinnyKeys
+		}
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
 		most := 3 * segment
 		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
@@ -184,10 +186,7 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 		}
 	case j.takesAnywhere(x): // some rows of queries are for tiles, which copy
 	case j.Call.DynamicInt12:
-		least = runKeys
-		if n%segment != 0 {
-			least = max(runKeys, runBytes/x.DType().Bytes(x.Dim(3)))
-		}
+		least = segment
 	case x == &j.Call.V && x.DType() == view.Float32:
 		least = runKeys
 	}
