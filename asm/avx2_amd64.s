@@ -22675,7 +22675,7 @@ GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
 // func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyQKS1L1AVX2(SB), NOSPLIT, $336-160
+TEXT ·skinnyQKS1L1AVX2(SB), $656-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -22915,7 +22915,7 @@ group4rest:
 	ANDQ $0x03, R13
 	JZ   group4sum
 	MOVQ $+4, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -22958,13 +22958,14 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
 	LEAQ           (SI)(R13*4), SI
 	LEAQ           (DI)(R13*4), DI
 	LEAQ           (R8)(R13*4), R8
 	LEAQ           (R9)(R13*4), R9
+	XORQ           R13, R13
 	VBROADCASTF128 -16(SI), Y8
 	VINSERTF128    $0x01, -16(SI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(DI), Y9
@@ -22981,8 +22982,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y9, 264(SP)
-	VMOVUPS        Y8, 296(SP)
+	VMOVUPS        Y11, 336(SP)
+	VMOVUPS        Y12, 400(SP)
+	VMOVUPS        Y9, 464(SP)
+	VMOVUPS        Y8, 528(SP)
 	VBROADCASTF128 -16(SI)(AX*2), Y8
 	VINSERTF128    $0x01, -16(SI)(R10*1), Y8, Y8
 	VBROADCASTF128 -16(DI)(AX*2), Y9
@@ -22991,70 +22994,43 @@ rest1:
 	VINSERTF128    $0x01, -16(R8)(R10*1), Y10, Y10
 	VBROADCASTF128 -16(R9)(AX*2), Y11
 	VINSERTF128    $0x01, -16(R9)(R10*1), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y13
+	VUNPCKLPS      Y9, Y8, Y12
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y9
 	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y13, Y11
-	VUNPCKHPD      Y9, Y13, Y13
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	CMPQ           R13, $0x03
-	JL             rest1skip1
-	VBROADCASTSS   (R12), Y10
-	VFMADD231PS    Y12, Y10, Y0
-	VFMADD231PS    Y13, Y10, Y1
-	VBROADCASTSS   4(R12), Y10
-	VFMADD231PS    Y12, Y10, Y2
-	VFMADD231PS    Y13, Y10, Y3
-	VBROADCASTSS   8(R12), Y10
-	VFMADD231PS    Y12, Y10, Y4
-	VFMADD231PS    Y13, Y10, Y5
-	VBROADCASTSS   12(R12), Y10
-	VFMADD231PS    Y12, Y10, Y6
-	VFMADD231PS    Y13, Y10, Y7
-	ADDQ           R11, R12
+	VMOVUPS        Y11, 368(SP)
+	VMOVUPS        Y12, 432(SP)
+	VMOVUPS        Y9, 496(SP)
+	VMOVUPS        Y8, 560(SP)
+	MOVQ           d+96(FP), R13
+	ANDQ           $0x03, R13
+	IMUL3Q         $-64, R13, R13
 
-rest1skip1:
-	CMPQ         R13, $0x02
-	JL           rest1skip2
-	VMOVUPS      264(SP), Y10
-	VBROADCASTSS (R12), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VFMADD231PS  Y9, Y11, Y1
-	VBROADCASTSS 4(R12), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VFMADD231PS  Y9, Y11, Y3
-	VBROADCASTSS 8(R12), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VFMADD231PS  Y9, Y11, Y5
-	VBROADCASTSS 12(R12), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VFMADD231PS  Y9, Y11, Y7
-	ADDQ         R11, R12
-
-rest1skip2:
-	CMPQ         R13, $0x01
-	JL           rest1skip3
-	VMOVUPS      296(SP), Y9
+restcolumn:
+	VMOVUPS      592(SP)(R13*1), Y8
+	VMOVUPS      624(SP)(R13*1), Y9
 	VBROADCASTSS (R12), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	VBROADCASTSS 4(R12), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	VBROADCASTSS 8(R12), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VFMADD231PS  Y8, Y10, Y5
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	VBROADCASTSS 12(R12), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         R11, R12
-
-rest1skip3:
-	MOVQ q_cap+72(FP), R13
-	MOVQ $0x00000000, q_cap+72(FP)
-	JMP  group4sum
+	ADDQ         $+64, R13
+	JNZ          restcolumn
+	MOVQ         q_cap+72(FP), R13
+	MOVQ         $0x00000000, q_cap+72(FP)
+	JMP          group4sum
 
 	// Store 4 lanes.
 store1:
@@ -23276,53 +23252,41 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1fewer
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup1keys
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
 	PCALIGN $0x40
 
 linegroup1turn:
 	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         linegroup1near0only
+	JZ         linegroup1nearonly
 	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
 
-linegroup1near0only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup1near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup1near1only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup1ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+linegroup1nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup1ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ         $0x02, R11
-	JZ           linegroup1store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -23330,6 +23294,15 @@ linegroup1fewer:
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -23390,59 +23363,44 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2fewer
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup2keys
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
 	PCALIGN $0x40
 
 linegroup2turn:
 	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         linegroup2near0only
+	JZ         linegroup2nearonly
 	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
 
-linegroup2near0only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup2near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup2near1only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup2ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+linegroup2nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup2ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ         $0x02, R11
-	JZ           linegroup2store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -23453,71 +23411,65 @@ linegroup2fewer:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3fewer
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup3keys
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
 	PCALIGN $0x40
 
 linegroup3turn:
 	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         linegroup3near0only
+	JZ         linegroup3nearonly
 	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
 
-linegroup3near0only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup3near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup3near1only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup3ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+linegroup3nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup3ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ         $0x02, R11
-	JZ           linegroup3store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -23531,77 +23483,71 @@ linegroup3fewer:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4fewer
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup4keys
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
 	PCALIGN $0x40
 
 linegroup4turn:
 	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         linegroup4near0only
+	JZ         linegroup4nearonly
 	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
 
-linegroup4near0only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup4near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup4near1only:
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup4ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+linegroup4nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup4ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ         $0x02, R11
-	JZ           linegroup4store
 	VMOVUPS      (R9), Y8
 	VMOVUPS      32(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -23618,6 +23564,24 @@ linegroup4fewer:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -23715,21 +23679,18 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      rest2group4fewer
-	PCALIGN $0x40
-
-rest2group4turn:
+	MOVQ         8(SP), CX
+	MOVQ         $0x00000004, BX
+	CMPQ         CX, BX
+	CMOVQGT      BX, CX
+	LEAQ         heightsAVX2<>+56(SB), BX
+	MOVQ         (BX)(CX*8), CX
+	MOVQ         CX, (SP)
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           rest2group4keys
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -23750,8 +23711,16 @@ rest2group4turn:
 	VFMADD231PS  Y10, Y11, Y7
 
 rest2group4next0:
-	ADDQ         AX, R9
-	ADDQ         R8, R10
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+rest2group4keys:
+	TESTQ   R11, R11
+	JZ      rest2group4store
+	PCALIGN $0x40
+
+rest2group4turn:
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -23772,14 +23741,8 @@ rest2group4next0:
 	VFMADD231PS  Y10, Y11, Y7
 
 rest2group4next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  rest2group4turn
-
-rest2group4fewer:
-	ADDQ         $0x02, R11
-	JZ           rest2group4store
+	ADDQ         AX, R9
+	ADDQ         R8, R10
 	VMOVUPS      (R9), Y9
 	VMASKMOVPS   32(R9), Y8, Y10
 	CMPQ         (SP), $-126
@@ -23802,6 +23765,8 @@ rest2group4fewer:
 rest2group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  rest2group4turn
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -23886,21 +23851,18 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX2<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      rest1group4fewer
-	PCALIGN $0x40
-
-rest1group4turn:
+	MOVQ         8(SP), CX
+	MOVQ         $0x00000004, BX
+	CMPQ         CX, BX
+	CMOVQGT      BX, CX
+	LEAQ         heightsAVX2<>+56(SB), BX
+	MOVQ         (BX)(CX*8), CX
+	MOVQ         CX, (SP)
+	LEAQ         (SI)(R12*4), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           rest1group4keys
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -23916,8 +23878,16 @@ rest1group4turn:
 	VFMADD231PS  Y9, Y10, Y3
 
 rest1group4next0:
-	ADDQ         AX, R9
-	ADDQ         R8, R10
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+rest1group4keys:
+	TESTQ   R11, R11
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -23933,14 +23903,8 @@ rest1group4next0:
 	VFMADD231PS  Y9, Y10, Y3
 
 rest1group4next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  rest1group4turn
-
-rest1group4fewer:
-	ADDQ         $0x02, R11
-	JZ           rest1group4store
+	ADDQ         AX, R9
+	ADDQ         R8, R10
 	VMASKMOVPS   (R9), Y8, Y9
 	CMPQ         (SP), $-126
 	VBROADCASTSS (R10), Y10
@@ -23958,6 +23922,8 @@ rest1group4fewer:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  rest1group4turn
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), CX
@@ -24477,7 +24443,7 @@ ahead4rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-4, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -24520,7 +24486,7 @@ ahead4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           $0x00000000, ldk+48(FP)
 	MOVQ           d+96(FP), R15
 	ANDQ           $0x07, R15
@@ -24528,6 +24494,7 @@ rest1:
 	LEAQ           (DI)(R15*2), DI
 	LEAQ           (R8)(R15*2), R8
 	LEAQ           (R9)(R15*2), R9
+	XORQ           R15, R15
 	VBROADCASTF128 -16(SI)(AX*1), Y8
 	VBROADCASTF128 -16(SI)(R10*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -24548,10 +24515,10 @@ rest1:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VMOVUPS        Y11, 264(SP)(R13*1)
-	VMOVUPS        Y12, 328(SP)(R13*1)
-	VMOVUPS        Y9, 392(SP)(R13*1)
-	VMOVUPS        Y8, 456(SP)(R13*1)
+	VMOVUPS        Y11, 264(SP)(R15*1)
+	VMOVUPS        Y12, 328(SP)(R15*1)
+	VMOVUPS        Y9, 392(SP)(R15*1)
+	VMOVUPS        Y8, 456(SP)(R15*1)
 	VBROADCASTF128 -16(SI), Y8
 	VBROADCASTF128 -16(SI)(AX*2), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -24572,57 +24539,40 @@ rest1:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VPUNPCKLQDQ    264(SP)(R13*1), Y11, Y10
-	VPUNPCKHQDQ    264(SP)(R13*1), Y11, Y11
-	VMOVUPS        Y10, 264(SP)(R13*1)
-	VMOVUPS        Y11, 296(SP)(R13*1)
-	VPUNPCKLQDQ    328(SP)(R13*1), Y12, Y10
-	VPUNPCKHQDQ    328(SP)(R13*1), Y12, Y12
-	VMOVUPS        Y10, 328(SP)(R13*1)
-	VMOVUPS        Y12, 360(SP)(R13*1)
-	VPUNPCKLQDQ    392(SP)(R13*1), Y9, Y10
-	VPUNPCKHQDQ    392(SP)(R13*1), Y9, Y9
-	VMOVUPS        Y10, 392(SP)(R13*1)
-	VMOVUPS        Y9, 424(SP)(R13*1)
-	VPUNPCKLQDQ    456(SP)(R13*1), Y8, Y9
-	VPUNPCKHQDQ    456(SP)(R13*1), Y8, Y8
-	VMOVUPS        Y9, 456(SP)(R13*1)
-	VMOVUPS        Y8, 488(SP)(R13*1)
-	VCVTPH2PS      264(SP)(R13*1), Y8
-	VCVTPH2PS      280(SP)(R13*1), Y9
-	VMOVUPS        Y8, 784(SP)
-	VMOVUPS        Y9, 816(SP)
-	VCVTPH2PS      296(SP)(R13*1), Y8
-	VCVTPH2PS      312(SP)(R13*1), Y9
-	VMOVUPS        Y8, 848(SP)
-	VMOVUPS        Y9, 880(SP)
-	VCVTPH2PS      328(SP)(R13*1), Y8
-	VCVTPH2PS      344(SP)(R13*1), Y9
-	VMOVUPS        Y8, 912(SP)
-	VMOVUPS        Y9, 944(SP)
-	VCVTPH2PS      360(SP)(R13*1), Y8
-	VCVTPH2PS      376(SP)(R13*1), Y9
-	VMOVUPS        Y8, 976(SP)
-	VMOVUPS        Y9, 1008(SP)
-	VCVTPH2PS      392(SP)(R13*1), Y8
-	VCVTPH2PS      408(SP)(R13*1), Y9
-	VMOVUPS        Y8, 1040(SP)
-	VMOVUPS        Y9, 1072(SP)
-	VCVTPH2PS      424(SP)(R13*1), Y8
-	VCVTPH2PS      440(SP)(R13*1), Y9
-	VMOVUPS        Y8, 1104(SP)
-	VMOVUPS        Y9, 1136(SP)
-	VCVTPH2PS      456(SP)(R13*1), Y8
-	VCVTPH2PS      472(SP)(R13*1), Y9
-	VMOVUPS        Y8, 1168(SP)
-	VMOVUPS        Y9, 1200(SP)
-	VCVTPH2PS      488(SP)(R13*1), Y8
-	VCVTPH2PS      504(SP)(R13*1), Y9
-	VMOVUPS        Y8, 1232(SP)
-	VMOVUPS        Y9, 1264(SP)
-	IMUL3Q         $-64, R15, R15
+	VPUNPCKLQDQ    264(SP)(R15*1), Y11, Y10
+	VPUNPCKHQDQ    264(SP)(R15*1), Y11, Y11
+	VMOVUPS        Y10, 264(SP)(R15*1)
+	VMOVUPS        Y11, 296(SP)(R15*1)
+	VPUNPCKLQDQ    328(SP)(R15*1), Y12, Y10
+	VPUNPCKHQDQ    328(SP)(R15*1), Y12, Y12
+	VMOVUPS        Y10, 328(SP)(R15*1)
+	VMOVUPS        Y12, 360(SP)(R15*1)
+	VPUNPCKLQDQ    392(SP)(R15*1), Y9, Y10
+	VPUNPCKHQDQ    392(SP)(R15*1), Y9, Y9
+	VMOVUPS        Y10, 392(SP)(R15*1)
+	VMOVUPS        Y9, 424(SP)(R15*1)
+	VPUNPCKLQDQ    456(SP)(R15*1), Y8, Y9
+	VPUNPCKHQDQ    456(SP)(R15*1), Y8, Y8
+	VMOVUPS        Y9, 456(SP)(R15*1)
+	VMOVUPS        Y8, 488(SP)(R15*1)
 
-rest1column:
+restword:
+	VCVTPH2PS 264(SP)(R15*1), Y8
+	VCVTPH2PS 280(SP)(R15*1), Y9
+	VMOVUPS   Y8, 784(SP)(R15*2)
+	VMOVUPS   Y9, 816(SP)(R15*2)
+	VCVTPH2PS 296(SP)(R15*1), Y8
+	VCVTPH2PS 312(SP)(R15*1), Y9
+	VMOVUPS   Y8, 848(SP)(R15*2)
+	VMOVUPS   Y9, 880(SP)(R15*2)
+	ADDQ      $+64, R15
+	CMPQ      R15, $+256
+	JNE       restword
+	MOVQ      d+96(FP), R15
+	ANDQ      $0x07, R15
+	IMUL3Q    $-64, R15, R15
+
+restcolumn:
 	VMOVUPS      1296(SP)(R15*1), Y8
 	VMOVUPS      1328(SP)(R15*1), Y9
 	VBROADCASTSS (R12), Y10
@@ -24639,9 +24589,9 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         R11, R12
 	ADDQ         $+64, R15
-	JNZ          rest1column
+	JNZ          restcolumn
 	CMPQ         q_cap+72(FP), $0x00
-	JG           rest1plain
+	JG           restplain
 	MOVQ         d+96(FP), R15
 	SHLQ         $0x01, R15
 	SUBQ         R15, SI
@@ -24649,7 +24599,7 @@ rest1column:
 	SUBQ         R15, R8
 	SUBQ         R15, R9
 
-rest1plain:
+restplain:
 	MOVQ q_cap+72(FP), R15
 	MOVQ $0x00000000, q_cap+72(FP)
 	JMP  ahead4sum
@@ -24872,67 +24822,11 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup1near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup1near0only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup1near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup1near1only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup1ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
+	LEAQ  (SI)(R12*2), R9
+	LEAQ  (DI)(R14*4), R10
+	MOVQ  v_len+40(FP), R11
+	TESTQ $+3, R11
+	JZ    linegroup1keys
 
 linegroup1step:
 	VCVTPH2PS    (R9), Y8
@@ -24943,7 +24837,60 @@ linegroup1step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
+	TESTQ        $+3, R11
 	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup1nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup1nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup1ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup1ahead:
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -25004,81 +24951,11 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup2near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup2near0only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup2near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup2near1only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup2ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup2keys
 	VCVTPH2PS    (R9), Y8
 	VCVTPH2PS    16(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -25090,100 +24967,63 @@ linegroup2step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup2nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup2nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup2ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup2ahead:
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup3near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup3near0only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup3near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup3near1only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup3ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup3keys
 	VCVTPH2PS    (R9), Y8
 	VCVTPH2PS    16(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -25198,112 +25038,69 @@ linegroup3step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup3nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup3nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup3ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup3ahead:
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup4near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup4near0only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup4near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup4near1only:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup4ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup4keys
 	VCVTPH2PS    (R9), Y8
 	VCVTPH2PS    16(R9), Y9
 	VBROADCASTSS (R10), Y10
@@ -25321,7 +25118,64 @@ linegroup4step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup4nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup4nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup4ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup4ahead:
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VCVTPH2PS    (R9), Y8
+	VCVTPH2PS    16(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -25997,7 +25851,7 @@ group2rest:
 	ANDQ $0x07, R15
 	JZ   group2sum
 	MOVQ $+2, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -26310,7 +26164,7 @@ ahead4rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-4, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -26349,7 +26203,7 @@ ahead4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           $0x00000000, ldk+48(FP)
 	MOVQ           d+96(FP), R15
 	ANDQ           $0x07, R15
@@ -26357,6 +26211,7 @@ rest1:
 	LEAQ           (DI)(R15*2), DI
 	LEAQ           (R8)(R15*2), R8
 	LEAQ           (R9)(R15*2), R9
+	XORQ           R15, R15
 	VBROADCASTF128 -16(SI), Y8
 	VINSERTF128    $0x01, -16(SI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(DI), Y9
@@ -26373,10 +26228,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 264(SP)(R13*1)
-	VMOVUPS        Y12, 328(SP)(R13*1)
-	VMOVUPS        Y9, 392(SP)(R13*1)
-	VMOVUPS        Y8, 456(SP)(R13*1)
+	VMOVUPS        Y11, 264(SP)(R15*1)
+	VMOVUPS        Y12, 328(SP)(R15*1)
+	VMOVUPS        Y9, 392(SP)(R15*1)
+	VMOVUPS        Y8, 456(SP)(R15*1)
 	VBROADCASTF128 -16(SI)(AX*2), Y8
 	VINSERTF128    $0x01, -16(SI)(R10*1), Y8, Y8
 	VBROADCASTF128 -16(DI)(AX*2), Y9
@@ -26393,57 +26248,31 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 296(SP)(R13*1)
-	VMOVUPS        Y12, 360(SP)(R13*1)
-	VMOVUPS        Y9, 424(SP)(R13*1)
-	VMOVUPS        Y8, 488(SP)(R13*1)
-	VMOVUPS        264(SP)(R13*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        296(SP)(R13*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 784(SP)
-	VMOVUPS        Y9, 816(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         264(SP)(R13*1), Y9, Y8
-	VANDPS         296(SP)(R13*1), Y9, Y9
-	VMOVUPS        Y8, 848(SP)
-	VMOVUPS        Y9, 880(SP)
-	VMOVUPS        328(SP)(R13*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        360(SP)(R13*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 912(SP)
-	VMOVUPS        Y9, 944(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         328(SP)(R13*1), Y9, Y8
-	VANDPS         360(SP)(R13*1), Y9, Y9
-	VMOVUPS        Y8, 976(SP)
-	VMOVUPS        Y9, 1008(SP)
-	VMOVUPS        392(SP)(R13*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        424(SP)(R13*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 1040(SP)
-	VMOVUPS        Y9, 1072(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         392(SP)(R13*1), Y9, Y8
-	VANDPS         424(SP)(R13*1), Y9, Y9
-	VMOVUPS        Y8, 1104(SP)
-	VMOVUPS        Y9, 1136(SP)
-	VMOVUPS        456(SP)(R13*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        488(SP)(R13*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 1168(SP)
-	VMOVUPS        Y9, 1200(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         456(SP)(R13*1), Y9, Y8
-	VANDPS         488(SP)(R13*1), Y9, Y9
-	VMOVUPS        Y8, 1232(SP)
-	VMOVUPS        Y9, 1264(SP)
-	IMUL3Q         $-64, R15, R15
+	VMOVUPS        Y11, 296(SP)(R15*1)
+	VMOVUPS        Y12, 360(SP)(R15*1)
+	VMOVUPS        Y9, 424(SP)(R15*1)
+	VMOVUPS        Y8, 488(SP)(R15*1)
 
-rest1column:
+restword:
+	VMOVUPS 264(SP)(R15*1), Y8
+	VPSLLD  $0x10, Y8, Y8
+	VMOVUPS 296(SP)(R15*1), Y9
+	VPSLLD  $0x10, Y9, Y9
+	VMOVUPS Y8, 784(SP)(R15*2)
+	VMOVUPS Y9, 816(SP)(R15*2)
+	VMOVUPS constffff0000AVX2<>+0(SB), Y9
+	VANDPS  264(SP)(R15*1), Y9, Y8
+	VANDPS  296(SP)(R15*1), Y9, Y9
+	VMOVUPS Y8, 848(SP)(R15*2)
+	VMOVUPS Y9, 880(SP)(R15*2)
+	ADDQ    $+64, R15
+	CMPQ    R15, $+256
+	JNE     restword
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x07, R15
+	IMUL3Q  $-64, R15, R15
+
+restcolumn:
 	VMOVUPS      1296(SP)(R15*1), Y8
 	VMOVUPS      1328(SP)(R15*1), Y9
 	VBROADCASTSS (R12), Y10
@@ -26460,9 +26289,9 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         R11, R12
 	ADDQ         $+64, R15
-	JNZ          rest1column
+	JNZ          restcolumn
 	CMPQ         q_cap+72(FP), $0x00
-	JG           rest1plain
+	JG           restplain
 	MOVQ         d+96(FP), R15
 	SHLQ         $0x01, R15
 	SUBQ         R15, SI
@@ -26470,7 +26299,7 @@ rest1column:
 	SUBQ         R15, R8
 	SUBQ         R15, R9
 
-rest1plain:
+restplain:
 	MOVQ q_cap+72(FP), R15
 	MOVQ $0x00000000, q_cap+72(FP)
 	CMPQ R15, $-4
@@ -26704,75 +26533,11 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup1near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup1near0only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup1near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup1near1only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup1ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
+	LEAQ  (SI)(R12*2), R9
+	LEAQ  (DI)(R14*4), R10
+	MOVQ  v_len+40(FP), R11
+	TESTQ $+3, R11
+	JZ    linegroup1keys
 
 linegroup1step:
 	VPMOVZXWD    (R9), Y8
@@ -26785,7 +26550,68 @@ linegroup1step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
+	TESTQ        $+3, R11
 	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup1nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup1nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup1ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup1ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x04, R11
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -26846,89 +26672,11 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup2near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup2near0only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup2near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup2near1only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup2ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup2keys
 	VPMOVZXWD    (R9), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(R9), Y9
@@ -26942,108 +26690,67 @@ linegroup2step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup2nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup2nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup2ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup2ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup3near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup3near0only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup3near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup3near1only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup3ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup3keys
 	VPMOVZXWD    (R9), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(R9), Y9
@@ -27060,120 +26767,73 @@ linegroup3step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup3nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup3nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup3ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup3ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup4near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup4near0only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   64(CX)
-	TESTQ        DX, DX
-	JZ           linegroup4near1only
-	PREFETCHT1   64(CX)(DX*1)
-
-linegroup4near1only:
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R9), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
-	JNZ          linegroup4ahead
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ         (SI)(R12*2), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         v_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup4keys
 	VPMOVZXWD    (R9), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(R9), Y9
@@ -27193,7 +26853,68 @@ linegroup4step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	TESTQ      DX, DX
+	JZ         linegroup4nearonly
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+
+linegroup4nearonly:
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup4ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
+
+linegroup4ahead:
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -28140,7 +27861,7 @@ group4rest:
 	ANDQ $0x0f, R13
 	JZ   group4sum
 	MOVQ $+4, a_Q_cap+112(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -28183,13 +27904,14 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           a_D+136(FP), R13
 	ANDQ           $0x0f, R13
 	LEAQ           (SI)(R13*1), SI
 	LEAQ           (DI)(R13*1), DI
 	LEAQ           (R8)(R13*1), R8
 	LEAQ           (R9)(R13*1), R9
+	XORQ           R13, R13
 	VBROADCASTF128 -16(SI), Y8
 	VBROADCASTF128 -16(SI)(AX*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -28210,89 +27932,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+64(FP), R14
-	VMOVUPS        Y12, 264(SP)
-	VMOVUPS        Y9, 296(SP)
-	VMOVUPS        Y8, 328(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y11, Y8
-	VPXOR          const4b000080AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const4b000080AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 368(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y8
-	VPXOR          const47008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const47008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 432(SP)
-	VPSLLD         $0x08, Y11, Y8
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 496(SP)
-	VPSRAD         $0x18, Y11, Y11
-	VCVTDQ2PS      Y11, Y11
-	VMULPS         (R14), Y11, Y11
-	VMOVUPS        Y11, 560(SP)
-	VMOVUPS        264(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 624(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 688(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 752(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 816(SP)
-	VMOVUPS        296(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
+	VMOVUPS        Y11, 368(SP)
+	VMOVUPS        Y12, 624(SP)
 	VMOVUPS        Y9, 880(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 944(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 1008(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 1072(SP)
-	VMOVUPS        328(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 1136(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 1200(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R14), Y9, Y9
-	VMOVUPS        Y9, 1264(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R14), Y8, Y8
-	VMOVUPS        Y8, 1328(SP)
+	VMOVUPS        Y8, 1136(SP)
 	VBROADCASTF128 -16(SI)(AX*2), Y8
 	VBROADCASTF128 -16(SI)(R10*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -28313,86 +27956,62 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+64(FP), R14
-	VPAND          const000000ffAVX2<>+0(SB), Y11, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 400(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 464(SP)
-	VPSLLD         $0x08, Y11, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 528(SP)
-	VPSRAD         $0x18, Y11, Y11
-	VCVTDQ2PS      Y11, Y11
-	VMULPS         32(R14), Y11, Y11
-	VMOVUPS        Y11, 592(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y12, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 656(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y12, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 720(SP)
-	VPSLLD         $0x08, Y12, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 784(SP)
-	VPSRAD         $0x18, Y12, Y12
-	VCVTDQ2PS      Y12, Y12
-	VMULPS         32(R14), Y12, Y12
-	VMOVUPS        Y12, 848(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y9, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 912(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y9, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 976(SP)
-	VPSLLD         $0x08, Y9, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R14), Y10, Y10
-	VMOVUPS        Y10, 1040(SP)
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VMOVUPS        Y9, 1104(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VMOVUPS        Y9, 1168(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VMOVUPS        Y9, 1232(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VMOVUPS        Y9, 1296(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         32(R14), Y8, Y8
-	VMOVUPS        Y8, 1360(SP)
-	IMUL3Q         $-64, R13, R13
+	VMOVUPS        Y11, 400(SP)
+	VMOVUPS        Y12, 656(SP)
+	VMOVUPS        Y9, 912(SP)
+	VMOVUPS        Y8, 1168(SP)
 
-rest1column:
+restword:
+	VMOVUPS   368(SP)(R13*1), Y8
+	MOVQ      a_Scales_len+64(FP), R14
+	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
+	VMULPS    (R14), Y9, Y9
+	VMOVUPS   Y9, 368(SP)(R13*1)
+	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
+	VMULPS    (R14), Y9, Y9
+	VMOVUPS   Y9, 432(SP)(R13*1)
+	VPSLLD    $0x08, Y8, Y9
+	VPSRAD    $0x18, Y9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    (R14), Y9, Y9
+	VMOVUPS   Y9, 496(SP)(R13*1)
+	VPSRAD    $0x18, Y8, Y8
+	VCVTDQ2PS Y8, Y8
+	VMULPS    (R14), Y8, Y8
+	VMOVUPS   Y8, 560(SP)(R13*1)
+	VMOVUPS   400(SP)(R13*1), Y8
+	MOVQ      a_Scales_len+64(FP), R14
+	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
+	VMULPS    32(R14), Y9, Y9
+	VMOVUPS   Y9, 400(SP)(R13*1)
+	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
+	VMULPS    32(R14), Y9, Y9
+	VMOVUPS   Y9, 464(SP)(R13*1)
+	VPSLLD    $0x08, Y8, Y9
+	VPSRAD    $0x18, Y9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    32(R14), Y9, Y9
+	VMOVUPS   Y9, 528(SP)(R13*1)
+	VPSRAD    $0x18, Y8, Y8
+	VCVTDQ2PS Y8, Y8
+	VMULPS    32(R14), Y8, Y8
+	VMOVUPS   Y8, 592(SP)(R13*1)
+	ADDQ      $+256, R13
+	CMPQ      R13, $+1024
+	JNE       restword
+	MOVQ      a_D+136(FP), R13
+	ANDQ      $0x0f, R13
+	IMUL3Q    $-64, R13, R13
+
+restcolumn:
 	VMOVUPS      1392(SP)(R13*1), Y8
 	VMOVUPS      1424(SP)(R13*1), Y9
 	VBROADCASTSS (R12), Y10
@@ -28409,7 +28028,7 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         R11, R12
 	ADDQ         $+64, R13
-	JNZ          rest1column
+	JNZ          restcolumn
 	MOVQ         a_Q_cap+112(FP), R13
 	MOVQ         $0x00000000, a_Q_cap+112(FP)
 	JMP          group4sum
@@ -28645,88 +28264,12 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup1near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup1near0only:
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+64, CX
-	SUBQ         $+64, BX
-	JNZ          linegroup1ahead
-	ADDQ         a_Next_cap+184(FP), CX
-	MOVQ         a_Next_len+176(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	LEAQ         (SI)(R12*1), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         a_Scales_len+72(FP), R15
+	MOVQ         a_V_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup1keys
 	VPMOVSXBD    (R9), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R9), Y9
@@ -28741,7 +28284,56 @@ linegroup1step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup1ahead
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         linegroup1nearonly
+	PREFETCHT1 (CX)(DX*1)
+
+linegroup1nearonly:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  linegroup1ahead
+	ADDQ a_Next_cap+184(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+
+linegroup1ahead:
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
@@ -28802,100 +28394,12 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup2near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup2near0only:
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+64, CX
-	SUBQ         $+64, BX
-	JNZ          linegroup2ahead
-	ADDQ         a_Next_cap+184(FP), CX
-	MOVQ         a_Next_len+176(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ         (SI)(R12*1), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         a_Scales_len+72(FP), R15
+	MOVQ         a_V_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup2keys
 	VPMOVSXBD    (R9), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R9), Y9
@@ -28913,119 +28417,74 @@ linegroup2step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         linegroup2nearonly
+	PREFETCHT1 (CX)(DX*1)
+
+linegroup2nearonly:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  linegroup2ahead
+	ADDQ a_Next_cap+184(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+
+linegroup2ahead:
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup3near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup3near0only:
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+64, CX
-	SUBQ         $+64, BX
-	JNZ          linegroup3ahead
-	ADDQ         a_Next_cap+184(FP), CX
-	MOVQ         a_Next_len+176(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ         (SI)(R12*1), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         a_Scales_len+72(FP), R15
+	MOVQ         a_V_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup3keys
 	VPMOVSXBD    (R9), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R9), Y9
@@ -29046,131 +28505,80 @@ linegroup3step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         linegroup3nearonly
+	PREFETCHT1 (CX)(DX*1)
+
+linegroup3nearonly:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  linegroup3ahead
+	ADDQ a_Next_cap+184(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+
+linegroup3ahead:
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         linegroup4near0only
-	PREFETCHT1 (CX)(DX*1)
-
-linegroup4near0only:
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R9), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R15), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R10), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R10), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         $+64, CX
-	SUBQ         $+64, BX
-	JNZ          linegroup4ahead
-	ADDQ         a_Next_cap+184(FP), CX
-	MOVQ         a_Next_len+176(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ         (SI)(R12*1), R9
+	LEAQ         (DI)(R14*4), R10
+	MOVQ         a_Scales_len+72(FP), R15
+	MOVQ         a_V_len+40(FP), R11
+	TESTQ        $+1, R11
+	JZ           linegroup4keys
 	VPMOVSXBD    (R9), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R9), Y9
@@ -29194,7 +28602,74 @@ linegroup4step:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	TESTQ      DX, DX
+	JZ         linegroup4nearonly
+	PREFETCHT1 (CX)(DX*1)
+
+linegroup4nearonly:
+	ADDQ $+64, CX
+	SUBQ $+64, BX
+	JNZ  linegroup4ahead
+	ADDQ a_Next_cap+184(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+
+linegroup4ahead:
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VPMOVSXBD    (R9), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R15), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+88(FP), R15
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -29531,7 +29006,7 @@ done:
 
 // func skinnyQKRowsAVX2(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyQKRowsAVX2(SB), NOSPLIT, $368-160
+TEXT ·skinnyQKRowsAVX2(SB), $688-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
 	MOVQ    k_base+24(FP), CX
@@ -29765,7 +29240,7 @@ group4rest:
 	ANDQ $0x03, R8
 	JZ   group4sum
 	MOVQ $+4, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -29808,26 +29283,27 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           d+104(FP), R8
 	ANDQ           $0x03, R8
 	LEAQ           (DX)(R8*4), DX
-	MOVQ           (BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y8
-	MOVQ           32(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y8, Y8
-	MOVQ           8(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y9
-	MOVQ           40(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y9, Y9
-	MOVQ           16(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y10
-	MOVQ           48(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y10, Y10
-	MOVQ           24(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y11
-	MOVQ           56(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y11, Y11
+	XORQ           R8, R8
+	MOVQ           (BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y8
+	MOVQ           32(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y8, Y8
+	MOVQ           8(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y9
+	MOVQ           40(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y9, Y9
+	MOVQ           16(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y10
+	MOVQ           48(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y10, Y10
+	MOVQ           24(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y11
+	MOVQ           56(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y11, Y11
 	VUNPCKLPS      Y9, Y8, Y12
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y9
@@ -29836,88 +29312,63 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y9, 296(SP)
-	VMOVUPS        Y8, 328(SP)
-	MOVQ           64(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y8
-	MOVQ           96(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y8, Y8
-	MOVQ           72(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y9
-	MOVQ           104(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y9, Y9
-	MOVQ           80(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y10
-	MOVQ           112(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y10, Y10
-	MOVQ           88(BX), R9
-	VBROADCASTF128 -16(DX)(R9*1), Y11
-	MOVQ           120(BX), R9
-	VINSERTF128    $0x01, -16(DX)(R9*1), Y11, Y11
-	VUNPCKLPS      Y9, Y8, Y13
+	VMOVUPS        Y11, 368(SP)
+	VMOVUPS        Y12, 432(SP)
+	VMOVUPS        Y9, 496(SP)
+	VMOVUPS        Y8, 560(SP)
+	MOVQ           64(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y8
+	MOVQ           96(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y8, Y8
+	MOVQ           72(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y9
+	MOVQ           104(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y9, Y9
+	MOVQ           80(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y10
+	MOVQ           112(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y10, Y10
+	MOVQ           88(BX), R8
+	VBROADCASTF128 -16(DX)(R8*1), Y11
+	MOVQ           120(BX), R8
+	VINSERTF128    $0x01, -16(DX)(R8*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y12
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y9
 	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKLPD      Y9, Y13, Y11
-	VUNPCKHPD      Y9, Y13, Y13
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	CMPQ           R8, $0x03
-	JL             rest1skip1
-	VBROADCASTSS   (DI), Y10
-	VFMADD231PS    Y12, Y10, Y0
-	VFMADD231PS    Y13, Y10, Y1
-	VBROADCASTSS   4(DI), Y10
-	VFMADD231PS    Y12, Y10, Y2
-	VFMADD231PS    Y13, Y10, Y3
-	VBROADCASTSS   8(DI), Y10
-	VFMADD231PS    Y12, Y10, Y4
-	VFMADD231PS    Y13, Y10, Y5
-	VBROADCASTSS   12(DI), Y10
-	VFMADD231PS    Y12, Y10, Y6
-	VFMADD231PS    Y13, Y10, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y11, 400(SP)
+	VMOVUPS        Y12, 464(SP)
+	VMOVUPS        Y9, 528(SP)
+	VMOVUPS        Y8, 592(SP)
+	MOVQ           d+104(FP), R8
+	ANDQ           $0x03, R8
+	IMUL3Q         $-64, R8, R8
 
-rest1skip1:
-	CMPQ         R8, $0x02
-	JL           rest1skip2
-	VMOVUPS      296(SP), Y10
-	VBROADCASTSS (DI), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VFMADD231PS  Y9, Y11, Y1
-	VBROADCASTSS 4(DI), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VFMADD231PS  Y9, Y11, Y3
-	VBROADCASTSS 8(DI), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VFMADD231PS  Y9, Y11, Y5
-	VBROADCASTSS 12(DI), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VFMADD231PS  Y9, Y11, Y7
-	ADDQ         SI, DI
-
-rest1skip2:
-	CMPQ         R8, $0x01
-	JL           rest1skip3
-	VMOVUPS      328(SP), Y9
+restcolumn:
+	VMOVUPS      624(SP)(R8*1), Y8
+	VMOVUPS      656(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
 	VBROADCASTSS 4(DI), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
 	VBROADCASTSS 8(DI), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VFMADD231PS  Y8, Y10, Y5
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
 	VBROADCASTSS 12(DI), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DI
-
-rest1skip3:
-	MOVQ q_cap+88(FP), R8
-	MOVQ $0x00000000, q_cap+88(FP)
-	JMP  group4sum
+	ADDQ         $+64, R8
+	JNZ          restcolumn
+	MOVQ         q_cap+88(FP), R8
+	MOVQ         $0x00000000, q_cap+88(FP)
+	JMP          group4sum
 
 	// Store 4 lanes.
 store1:
@@ -30123,61 +29574,62 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup1fewer
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup1keys
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	DECQ         R10
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
 	PCALIGN $0x40
 
 linegroup1turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup1ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup1ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ         $0x02, R10
-	JZ           linegroup1store
-	MOVQ         (R8), R10
-	VMOVUPS      (AX)(R10*1), Y8
-	VMOVUPS      32(AX)(R10*1), Y9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -30238,62 +29690,50 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup2fewer
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup2keys
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	DECQ         R10
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
 	PCALIGN $0x40
 
 linegroup2turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup2ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup2ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ         $0x02, R10
-	JZ           linegroup2store
-	MOVQ         (R8), R10
-	VMOVUPS      (AX)(R10*1), Y8
-	VMOVUPS      32(AX)(R10*1), Y9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -30302,74 +29742,72 @@ linegroup2fewer:
 	VFMADD231PS  Y9, Y10, Y3
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup3fewer
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup3keys
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	DECQ         R10
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
 	PCALIGN $0x40
 
 linegroup3turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup3ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup3ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ         $0x02, R10
-	JZ           linegroup3store
-	MOVQ         (R8), R10
-	VMOVUPS      (AX)(R10*1), Y8
-	VMOVUPS      32(AX)(R10*1), Y9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -30381,80 +29819,78 @@ linegroup3fewer:
 	VFMADD231PS  Y9, Y10, Y5
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup4fewer
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup4keys
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	DECQ         R10
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
 	PCALIGN $0x40
 
 linegroup4turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VMOVUPS      (AX)(R14*1), Y8
-	VMOVUPS      32(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup4ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup4ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ         $0x02, R10
-	JZ           linegroup4store
-	MOVQ         (R8), R10
-	VMOVUPS      (AX)(R10*1), Y8
-	VMOVUPS      32(AX)(R10*1), Y9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -30469,6 +29905,25 @@ linegroup4fewer:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VMOVUPS      (AX)(R14*1), Y8
+	VMOVUPS      32(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -30566,23 +30021,20 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX2<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      rest2group4fewer
-	PCALIGN $0x40
-
-rest2group4turn:
+	MOVQ         24(SP), AX
+	MOVQ         $0x00000004, CX
+	CMPQ         AX, CX
+	CMOVQGT      CX, AX
+	LEAQ         heightsAVX2<>+56(SB), CX
+	MOVQ         (CX)(AX*8), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           rest2group4keys
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -30604,8 +30056,16 @@ rest2group4turn:
 	VFMADD231PS  Y10, Y11, Y7
 
 rest2group4next0:
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+
+rest2group4keys:
+	TESTQ   R10, R10
+	JZ      rest2group4store
+	PCALIGN $0x40
+
+rest2group4turn:
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -30627,14 +30087,8 @@ rest2group4next0:
 	VFMADD231PS  Y10, Y11, Y7
 
 rest2group4next1:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	SUBQ $0x02, R10
-	JGE  rest2group4turn
-
-rest2group4fewer:
-	ADDQ         $0x02, R10
-	JZ           rest2group4store
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
@@ -30658,6 +30112,8 @@ rest2group4fewer:
 rest2group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
+	SUBQ $0x02, R10
+	JNZ  rest2group4turn
 
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
@@ -30742,23 +30198,20 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX2<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      rest1group4fewer
-	PCALIGN $0x40
-
-rest1group4turn:
+	MOVQ         24(SP), AX
+	MOVQ         $0x00000004, CX
+	CMPQ         AX, CX
+	CMOVQGT      CX, AX
+	LEAQ         heightsAVX2<>+56(SB), CX
+	MOVQ         (CX)(AX*8), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*4), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           rest1group4keys
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -30775,8 +30228,16 @@ rest1group4turn:
 	VFMADD231PS  Y9, Y10, Y3
 
 rest1group4next0:
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+
+rest1group4keys:
+	TESTQ   R10, R10
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -30793,14 +30254,8 @@ rest1group4next0:
 	VFMADD231PS  Y9, Y10, Y3
 
 rest1group4next1:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	SUBQ $0x02, R10
-	JGE  rest1group4turn
-
-rest1group4fewer:
-	ADDQ         $0x02, R10
-	JZ           rest1group4store
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
 	CMPQ         16(SP), $-126
@@ -30819,6 +30274,8 @@ rest1group4fewer:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
+	SUBQ $0x02, R10
+	JNZ  rest1group4turn
 
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX
@@ -31346,7 +30803,7 @@ ahead4rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -31389,11 +30846,12 @@ ahead4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           $0x00000000, 8(SP)
 	MOVQ           d+104(FP), R10
 	ANDQ           $0x07, R10
 	LEAQ           (DX)(R10*2), DX
+	XORQ           R10, R10
 	MOVQ           32(BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           96(BX), R11
@@ -31422,10 +30880,10 @@ rest1:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VMOVUPS        Y11, 296(SP)(R8*1)
-	VMOVUPS        Y12, 360(SP)(R8*1)
-	VMOVUPS        Y9, 424(SP)(R8*1)
-	VMOVUPS        Y8, 488(SP)(R8*1)
+	VMOVUPS        Y11, 296(SP)(R10*1)
+	VMOVUPS        Y12, 360(SP)(R10*1)
+	VMOVUPS        Y9, 424(SP)(R10*1)
+	VMOVUPS        Y8, 488(SP)(R10*1)
 	MOVQ           (BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           64(BX), R11
@@ -31454,57 +30912,40 @@ rest1:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VPUNPCKLQDQ    296(SP)(R8*1), Y11, Y10
-	VPUNPCKHQDQ    296(SP)(R8*1), Y11, Y11
-	VMOVUPS        Y10, 296(SP)(R8*1)
-	VMOVUPS        Y11, 328(SP)(R8*1)
-	VPUNPCKLQDQ    360(SP)(R8*1), Y12, Y10
-	VPUNPCKHQDQ    360(SP)(R8*1), Y12, Y12
-	VMOVUPS        Y10, 360(SP)(R8*1)
-	VMOVUPS        Y12, 392(SP)(R8*1)
-	VPUNPCKLQDQ    424(SP)(R8*1), Y9, Y10
-	VPUNPCKHQDQ    424(SP)(R8*1), Y9, Y9
-	VMOVUPS        Y10, 424(SP)(R8*1)
-	VMOVUPS        Y9, 456(SP)(R8*1)
-	VPUNPCKLQDQ    488(SP)(R8*1), Y8, Y9
-	VPUNPCKHQDQ    488(SP)(R8*1), Y8, Y8
-	VMOVUPS        Y9, 488(SP)(R8*1)
-	VMOVUPS        Y8, 520(SP)(R8*1)
-	VCVTPH2PS      296(SP)(R8*1), Y8
-	VCVTPH2PS      312(SP)(R8*1), Y9
-	VMOVUPS        Y8, 816(SP)
-	VMOVUPS        Y9, 848(SP)
-	VCVTPH2PS      328(SP)(R8*1), Y8
-	VCVTPH2PS      344(SP)(R8*1), Y9
-	VMOVUPS        Y8, 880(SP)
-	VMOVUPS        Y9, 912(SP)
-	VCVTPH2PS      360(SP)(R8*1), Y8
-	VCVTPH2PS      376(SP)(R8*1), Y9
-	VMOVUPS        Y8, 944(SP)
-	VMOVUPS        Y9, 976(SP)
-	VCVTPH2PS      392(SP)(R8*1), Y8
-	VCVTPH2PS      408(SP)(R8*1), Y9
-	VMOVUPS        Y8, 1008(SP)
-	VMOVUPS        Y9, 1040(SP)
-	VCVTPH2PS      424(SP)(R8*1), Y8
-	VCVTPH2PS      440(SP)(R8*1), Y9
-	VMOVUPS        Y8, 1072(SP)
-	VMOVUPS        Y9, 1104(SP)
-	VCVTPH2PS      456(SP)(R8*1), Y8
-	VCVTPH2PS      472(SP)(R8*1), Y9
-	VMOVUPS        Y8, 1136(SP)
-	VMOVUPS        Y9, 1168(SP)
-	VCVTPH2PS      488(SP)(R8*1), Y8
-	VCVTPH2PS      504(SP)(R8*1), Y9
-	VMOVUPS        Y8, 1200(SP)
-	VMOVUPS        Y9, 1232(SP)
-	VCVTPH2PS      520(SP)(R8*1), Y8
-	VCVTPH2PS      536(SP)(R8*1), Y9
-	VMOVUPS        Y8, 1264(SP)
-	VMOVUPS        Y9, 1296(SP)
-	IMUL3Q         $-64, R10, R10
+	VPUNPCKLQDQ    296(SP)(R10*1), Y11, Y10
+	VPUNPCKHQDQ    296(SP)(R10*1), Y11, Y11
+	VMOVUPS        Y10, 296(SP)(R10*1)
+	VMOVUPS        Y11, 328(SP)(R10*1)
+	VPUNPCKLQDQ    360(SP)(R10*1), Y12, Y10
+	VPUNPCKHQDQ    360(SP)(R10*1), Y12, Y12
+	VMOVUPS        Y10, 360(SP)(R10*1)
+	VMOVUPS        Y12, 392(SP)(R10*1)
+	VPUNPCKLQDQ    424(SP)(R10*1), Y9, Y10
+	VPUNPCKHQDQ    424(SP)(R10*1), Y9, Y9
+	VMOVUPS        Y10, 424(SP)(R10*1)
+	VMOVUPS        Y9, 456(SP)(R10*1)
+	VPUNPCKLQDQ    488(SP)(R10*1), Y8, Y9
+	VPUNPCKHQDQ    488(SP)(R10*1), Y8, Y8
+	VMOVUPS        Y9, 488(SP)(R10*1)
+	VMOVUPS        Y8, 520(SP)(R10*1)
 
-rest1column:
+restword:
+	VCVTPH2PS 296(SP)(R10*1), Y8
+	VCVTPH2PS 312(SP)(R10*1), Y9
+	VMOVUPS   Y8, 816(SP)(R10*2)
+	VMOVUPS   Y9, 848(SP)(R10*2)
+	VCVTPH2PS 328(SP)(R10*1), Y8
+	VCVTPH2PS 344(SP)(R10*1), Y9
+	VMOVUPS   Y8, 880(SP)(R10*2)
+	VMOVUPS   Y9, 912(SP)(R10*2)
+	ADDQ      $+64, R10
+	CMPQ      R10, $+256
+	JNE       restword
+	MOVQ      d+104(FP), R10
+	ANDQ      $0x07, R10
+	IMUL3Q    $-64, R10, R10
+
+restcolumn:
 	VMOVUPS      1328(SP)(R10*1), Y8
 	VMOVUPS      1360(SP)(R10*1), Y9
 	VBROADCASTSS (DI), Y10
@@ -31521,14 +30962,14 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DI
 	ADDQ         $+64, R10
-	JNZ          rest1column
+	JNZ          restcolumn
 	CMPQ         q_cap+88(FP), $0x00
-	JG           rest1plain
+	JG           restplain
 	MOVQ         d+104(FP), R10
 	SHLQ         $0x01, R10
 	SUBQ         R10, DX
 
-rest1plain:
+restplain:
 	MOVQ q_cap+88(FP), R10
 	MOVQ $0x00000000, q_cap+88(FP)
 	JMP  ahead4sum
@@ -31738,69 +31179,13 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup1ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup1ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
+	MOVQ  BX, R8
+	MOVQ  v_base+32(FP), AX
+	LEAQ  (AX)(R11*2), AX
+	LEAQ  (SI)(R13*4), R9
+	MOVQ  v_len+40(FP), R10
+	TESTQ $+3, R10
+	JZ    linegroup1keys
 
 linegroup1step:
 	MOVQ         (R8), R14
@@ -31812,7 +31197,64 @@ linegroup1step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
+	TESTQ        $+3, R10
 	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup1ahead:
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x04, R10
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -31873,83 +31315,13 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup2ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup2ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup2keys
 	MOVQ         (R8), R14
 	VCVTPH2PS    (AX)(R14*1), Y8
 	VCVTPH2PS    16(AX)(R14*1), Y9
@@ -31962,102 +31334,67 @@ linegroup2step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup2ahead:
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup3ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup3ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup3keys
 	MOVQ         (R8), R14
 	VCVTPH2PS    (AX)(R14*1), Y8
 	VCVTPH2PS    16(AX)(R14*1), Y9
@@ -32073,114 +31410,73 @@ linegroup3step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup3ahead:
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VCVTPH2PS    (AX)(R14*1), Y8
-	VCVTPH2PS    16(AX)(R14*1), Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup4ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup4ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup4keys
 	MOVQ         (R8), R14
 	VCVTPH2PS    (AX)(R14*1), Y8
 	VCVTPH2PS    16(AX)(R14*1), Y9
@@ -32199,7 +31495,66 @@ linegroup4step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup4ahead:
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VCVTPH2PS    (AX)(R14*1), Y8
+	VCVTPH2PS    16(AX)(R14*1), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -32891,7 +32246,7 @@ group2rest:
 	ANDQ $0x07, R10
 	JZ   group2sum
 	MOVQ $+2, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -33213,7 +32568,7 @@ ahead4rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -33252,11 +32607,12 @@ ahead4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           $0x00000000, 8(SP)
 	MOVQ           d+104(FP), R10
 	ANDQ           $0x07, R10
 	LEAQ           (DX)(R10*2), DX
+	XORQ           R10, R10
 	MOVQ           (BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           32(BX), R11
@@ -33281,10 +32637,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 296(SP)(R8*1)
-	VMOVUPS        Y12, 360(SP)(R8*1)
-	VMOVUPS        Y9, 424(SP)(R8*1)
-	VMOVUPS        Y8, 488(SP)(R8*1)
+	VMOVUPS        Y11, 296(SP)(R10*1)
+	VMOVUPS        Y12, 360(SP)(R10*1)
+	VMOVUPS        Y9, 424(SP)(R10*1)
+	VMOVUPS        Y8, 488(SP)(R10*1)
 	MOVQ           64(BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           96(BX), R11
@@ -33309,57 +32665,31 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 328(SP)(R8*1)
-	VMOVUPS        Y12, 392(SP)(R8*1)
-	VMOVUPS        Y9, 456(SP)(R8*1)
-	VMOVUPS        Y8, 520(SP)(R8*1)
-	VMOVUPS        296(SP)(R8*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        328(SP)(R8*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 816(SP)
-	VMOVUPS        Y9, 848(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         296(SP)(R8*1), Y9, Y8
-	VANDPS         328(SP)(R8*1), Y9, Y9
-	VMOVUPS        Y8, 880(SP)
-	VMOVUPS        Y9, 912(SP)
-	VMOVUPS        360(SP)(R8*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        392(SP)(R8*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 944(SP)
-	VMOVUPS        Y9, 976(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         360(SP)(R8*1), Y9, Y8
-	VANDPS         392(SP)(R8*1), Y9, Y9
-	VMOVUPS        Y8, 1008(SP)
-	VMOVUPS        Y9, 1040(SP)
-	VMOVUPS        424(SP)(R8*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        456(SP)(R8*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 1072(SP)
-	VMOVUPS        Y9, 1104(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         424(SP)(R8*1), Y9, Y8
-	VANDPS         456(SP)(R8*1), Y9, Y9
-	VMOVUPS        Y8, 1136(SP)
-	VMOVUPS        Y9, 1168(SP)
-	VMOVUPS        488(SP)(R8*1), Y8
-	VPSLLD         $0x10, Y8, Y8
-	VMOVUPS        520(SP)(R8*1), Y9
-	VPSLLD         $0x10, Y9, Y9
-	VMOVUPS        Y8, 1200(SP)
-	VMOVUPS        Y9, 1232(SP)
-	VMOVUPS        constffff0000AVX2<>+0(SB), Y9
-	VANDPS         488(SP)(R8*1), Y9, Y8
-	VANDPS         520(SP)(R8*1), Y9, Y9
-	VMOVUPS        Y8, 1264(SP)
-	VMOVUPS        Y9, 1296(SP)
-	IMUL3Q         $-64, R10, R10
+	VMOVUPS        Y11, 328(SP)(R10*1)
+	VMOVUPS        Y12, 392(SP)(R10*1)
+	VMOVUPS        Y9, 456(SP)(R10*1)
+	VMOVUPS        Y8, 520(SP)(R10*1)
 
-rest1column:
+restword:
+	VMOVUPS 296(SP)(R10*1), Y8
+	VPSLLD  $0x10, Y8, Y8
+	VMOVUPS 328(SP)(R10*1), Y9
+	VPSLLD  $0x10, Y9, Y9
+	VMOVUPS Y8, 816(SP)(R10*2)
+	VMOVUPS Y9, 848(SP)(R10*2)
+	VMOVUPS constffff0000AVX2<>+0(SB), Y9
+	VANDPS  296(SP)(R10*1), Y9, Y8
+	VANDPS  328(SP)(R10*1), Y9, Y9
+	VMOVUPS Y8, 880(SP)(R10*2)
+	VMOVUPS Y9, 912(SP)(R10*2)
+	ADDQ    $+64, R10
+	CMPQ    R10, $+256
+	JNE     restword
+	MOVQ    d+104(FP), R10
+	ANDQ    $0x07, R10
+	IMUL3Q  $-64, R10, R10
+
+restcolumn:
 	VMOVUPS      1328(SP)(R10*1), Y8
 	VMOVUPS      1360(SP)(R10*1), Y9
 	VBROADCASTSS (DI), Y10
@@ -33376,14 +32706,14 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DI
 	ADDQ         $+64, R10
-	JNZ          rest1column
+	JNZ          restcolumn
 	CMPQ         q_cap+88(FP), $0x00
-	JG           rest1plain
+	JG           restplain
 	MOVQ         d+104(FP), R10
 	SHLQ         $0x01, R10
 	SUBQ         R10, DX
 
-rest1plain:
+restplain:
 	MOVQ q_cap+88(FP), R10
 	MOVQ $0x00000000, q_cap+88(FP)
 	CMPQ R10, $-4
@@ -33601,77 +32931,13 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup1ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup1ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
+	MOVQ  BX, R8
+	MOVQ  v_base+32(FP), AX
+	LEAQ  (AX)(R11*2), AX
+	LEAQ  (SI)(R13*4), R9
+	MOVQ  v_len+40(FP), R10
+	TESTQ $+3, R10
+	JZ    linegroup1keys
 
 linegroup1step:
 	MOVQ         (R8), R14
@@ -33685,7 +32951,72 @@ linegroup1step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
+	TESTQ        $+3, R10
 	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup1ahead:
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x04, R10
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -33746,91 +33077,13 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup2ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup2ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup2keys
 	MOVQ         (R8), R14
 	VPMOVZXWD    (AX)(R14*1), Y8
 	VPSLLD       $0x10, Y8, Y8
@@ -33845,110 +33098,71 @@ linegroup2step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup2ahead:
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup3ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup3ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup3keys
 	MOVQ         (R8), R14
 	VPMOVZXWD    (AX)(R14*1), Y8
 	VPSLLD       $0x10, Y8, Y8
@@ -33966,122 +33180,77 @@ linegroup3step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup3ahead:
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	PREFETCHT1   64(CX)
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R14
-	VPMOVZXWD    (AX)(R14*1), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(AX)(R14*1), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+128, CX
-	SUBQ         $+128, DX
-	JNZ          linegroup4ahead
-	MOVQ         next_cap+152(FP), R14
-	CMPQ         R14, 8(SP)
-	JE           linegroup4ahead
-	ADDQ         $0x08, R14
-	MOVQ         R14, next_cap+152(FP)
-	MOVQ         (R14), CX
-	ADDQ         (SP), CX
-	MOVQ         next_len+144(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ         BX, R8
+	MOVQ         v_base+32(FP), AX
+	LEAQ         (AX)(R11*2), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         v_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup4keys
 	MOVQ         (R8), R14
 	VPMOVZXWD    (AX)(R14*1), Y8
 	VPSLLD       $0x10, Y8, Y8
@@ -34102,7 +33271,70 @@ linegroup4step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup4ahead:
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R14
+	VPMOVZXWD    (AX)(R14*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(AX)(R14*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -35059,7 +34291,7 @@ group4rest:
 	ANDQ $0x0f, R8
 	JZ   group4sum
 	MOVQ $+4, a_Q_cap+128(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -35102,10 +34334,11 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           a_D+144(FP), R8
 	ANDQ           $0x0f, R8
 	LEAQ           (DX)(R8*1), DX
+	XORQ           R8, R8
 	MOVQ           (BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           32(BX), R9
@@ -35134,89 +34367,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+80(FP), R9
-	VMOVUPS        Y12, 296(SP)
-	VMOVUPS        Y9, 328(SP)
-	VMOVUPS        Y8, 360(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y11, Y8
-	VPXOR          const4b000080AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const4b000080AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 400(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y8
-	VPXOR          const47008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const47008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 464(SP)
-	VPSLLD         $0x08, Y11, Y8
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 528(SP)
-	VPSRAD         $0x18, Y11, Y11
-	VCVTDQ2PS      Y11, Y11
-	VMULPS         (R9), Y11, Y11
-	VMOVUPS        Y11, 592(SP)
-	VMOVUPS        296(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 656(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 720(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 784(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 848(SP)
-	VMOVUPS        328(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
+	VMOVUPS        Y11, 400(SP)
+	VMOVUPS        Y12, 656(SP)
 	VMOVUPS        Y9, 912(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 976(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1040(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 1104(SP)
-	VMOVUPS        360(SP), Y8
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1168(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1232(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1296(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 1360(SP)
+	VMOVUPS        Y8, 1168(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -35245,86 +34399,62 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+80(FP), R9
-	VPAND          const000000ffAVX2<>+0(SB), Y11, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 432(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y11, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 496(SP)
-	VPSLLD         $0x08, Y11, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 560(SP)
-	VPSRAD         $0x18, Y11, Y11
-	VCVTDQ2PS      Y11, Y11
-	VMULPS         32(R9), Y11, Y11
-	VMOVUPS        Y11, 624(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y12, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 688(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y12, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 752(SP)
-	VPSLLD         $0x08, Y12, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 816(SP)
-	VPSRAD         $0x18, Y12, Y12
-	VCVTDQ2PS      Y12, Y12
-	VMULPS         32(R9), Y12, Y12
-	VMOVUPS        Y12, 880(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y9, Y10
-	VPXOR          const4b000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 944(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y9, Y10
-	VPXOR          const47008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1008(SP)
-	VPSLLD         $0x08, Y9, Y10
-	VPSRAD         $0x18, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1072(SP)
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1136(SP)
-	VPAND          const000000ffAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1200(SP)
-	VPAND          const0000ff00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1264(SP)
-	VPSLLD         $0x08, Y8, Y9
-	VPSRAD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1328(SP)
-	VPSRAD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         32(R9), Y8, Y8
-	VMOVUPS        Y8, 1392(SP)
-	IMUL3Q         $-64, R8, R8
+	VMOVUPS        Y11, 432(SP)
+	VMOVUPS        Y12, 688(SP)
+	VMOVUPS        Y9, 944(SP)
+	VMOVUPS        Y8, 1200(SP)
 
-rest1column:
+restword:
+	VMOVUPS   400(SP)(R8*1), Y8
+	MOVQ      a_Scales_len+80(FP), R9
+	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
+	VMULPS    (R9), Y9, Y9
+	VMOVUPS   Y9, 400(SP)(R8*1)
+	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
+	VMULPS    (R9), Y9, Y9
+	VMOVUPS   Y9, 464(SP)(R8*1)
+	VPSLLD    $0x08, Y8, Y9
+	VPSRAD    $0x18, Y9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    (R9), Y9, Y9
+	VMOVUPS   Y9, 528(SP)(R8*1)
+	VPSRAD    $0x18, Y8, Y8
+	VCVTDQ2PS Y8, Y8
+	VMULPS    (R9), Y8, Y8
+	VMOVUPS   Y8, 592(SP)(R8*1)
+	VMOVUPS   432(SP)(R8*1), Y8
+	MOVQ      a_Scales_len+80(FP), R9
+	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
+	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
+	VMULPS    32(R9), Y9, Y9
+	VMOVUPS   Y9, 432(SP)(R8*1)
+	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
+	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
+	VMULPS    32(R9), Y9, Y9
+	VMOVUPS   Y9, 496(SP)(R8*1)
+	VPSLLD    $0x08, Y8, Y9
+	VPSRAD    $0x18, Y9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    32(R9), Y9, Y9
+	VMOVUPS   Y9, 560(SP)(R8*1)
+	VPSRAD    $0x18, Y8, Y8
+	VCVTDQ2PS Y8, Y8
+	VMULPS    32(R9), Y8, Y8
+	VMOVUPS   Y8, 624(SP)(R8*1)
+	ADDQ      $+256, R8
+	CMPQ      R8, $+1024
+	JNE       restword
+	MOVQ      a_D+144(FP), R8
+	ANDQ      $0x0f, R8
+	IMUL3Q    $-64, R8, R8
+
+restcolumn:
 	VMOVUPS      1424(SP)(R8*1), Y8
 	VMOVUPS      1456(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
@@ -35341,7 +34471,7 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DI
 	ADDQ         $+64, R8
-	JNZ          rest1column
+	JNZ          restcolumn
 	MOVQ         a_Q_cap+128(FP), R8
 	MOVQ         $0x00000000, a_Q_cap+128(FP)
 	JMP          group4sum
@@ -35554,95 +34684,14 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup1ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup1ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	LEAQ         (AX)(R11*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup1keys
 	MOVQ         (R8), R15
 	VPMOVSXBD    (AX)(R15*1), Y8
 	VCVTDQ2PS    Y8, Y8
@@ -35658,7 +34707,59 @@ linegroup1step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup1ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup1ahead:
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
@@ -35719,107 +34820,14 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup2ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup2ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	LEAQ         (AX)(R11*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup2keys
 	MOVQ         (R8), R15
 	VPMOVSXBD    (AX)(R15*1), Y8
 	VCVTDQ2PS    Y8, Y8
@@ -35838,126 +34846,79 @@ linegroup2step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup2ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup2ahead:
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup3ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup3ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	LEAQ         (AX)(R11*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup3keys
 	MOVQ         (R8), R15
 	VPMOVSXBD    (AX)(R15*1), Y8
 	VCVTDQ2PS    Y8, Y8
@@ -35979,138 +34940,85 @@ linegroup3step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup3ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup3ahead:
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPMOVSXBD    (AX)(R15*1), Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(AX)(R15*1), Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup4ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup4ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	LEAQ         (AX)(R11*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup4keys
 	MOVQ         (R8), R15
 	VPMOVSXBD    (AX)(R15*1), Y8
 	VCVTDQ2PS    Y8, Y8
@@ -36135,7 +35043,77 @@ linegroup4step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup4ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup4ahead:
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPMOVSXBD    (AX)(R15*1), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(AX)(R15*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:
@@ -37535,7 +36513,7 @@ group4rest:
 	ANDQ $0x1f, R8
 	JZ   group4sum
 	MOVQ $+4, a_Q_cap+128(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -37578,12 +36556,12 @@ group4store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
+rest:
 	MOVQ           a_D+144(FP), R8
 	ANDQ           $0x1f, R8
-	MOVQ           R8, R9
-	SHRQ           $0x01, R9
-	LEAQ           (DX)(R9*1), DX
+	SHRQ           $0x01, R8
+	LEAQ           (DX)(R8*1), DX
+	XORQ           R8, R8
 	MOVQ           (BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           32(BX), R9
@@ -37612,177 +36590,10 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+80(FP), R9
-	VMOVUPS        Y12, 296(SP)
-	VMOVUPS        Y9, 328(SP)
-	VMOVUPS        Y8, 360(SP)
-	VPAND          const0000000fAVX2<>+0(SB), Y11, Y8
-	VPXOR          const4b000008AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const4b000008AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 400(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y11, Y8
-	VPXOR          const49000080AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const49000080AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 464(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y11, Y8
-	VPXOR          const47000800AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const47000800AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 528(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y11, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 592(SP)
-	VPSRLD         $0x10, Y11, Y11
-	VPAND          const0000000fAVX2<>+0(SB), Y11, Y8
-	VPXOR          const4b000008AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const4b000008AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 656(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y11, Y8
-	VPXOR          const49000080AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const49000080AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 720(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y11, Y8
-	VPXOR          const47000800AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const47000800AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 784(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y11, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 848(SP)
-	VMOVUPS        296(SP), Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 912(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 976(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1040(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y9
-	VPXOR          const45008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const45008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1104(SP)
-	VPSRLD         $0x10, Y8, Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1168(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1232(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1296(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 1360(SP)
-	VMOVUPS        328(SP), Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
+	VMOVUPS        Y11, 400(SP)
+	VMOVUPS        Y12, 912(SP)
 	VMOVUPS        Y9, 1424(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1488(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1552(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y9
-	VPXOR          const45008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const45008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1616(SP)
-	VPSRLD         $0x10, Y8, Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1680(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1744(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1808(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 1872(SP)
-	VMOVUPS        360(SP), Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 1936(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2000(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2064(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y9
-	VPXOR          const45008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const45008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2128(SP)
-	VPSRLD         $0x10, Y8, Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2192(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2256(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         (R9), Y9, Y9
-	VMOVUPS        Y9, 2320(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         (R9), Y8, Y8
-	VMOVUPS        Y8, 2384(SP)
+	VMOVUPS        Y8, 1936(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -37811,174 +36622,106 @@ rest1:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	MOVQ           a_Scales_len+80(FP), R9
-	VPAND          const0000000fAVX2<>+0(SB), Y11, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 432(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y11, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 496(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y11, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 560(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y11, Y10
-	VPXOR          const45008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const45008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 624(SP)
-	VPSRLD         $0x10, Y11, Y11
-	VPAND          const0000000fAVX2<>+0(SB), Y11, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 688(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y11, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 752(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y11, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 816(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y11, Y10
-	VPXOR          const45008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const45008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 880(SP)
-	VPAND          const0000000fAVX2<>+0(SB), Y12, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 944(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y12, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1008(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y12, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1072(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y12, Y10
-	VPXOR          const45008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const45008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1136(SP)
-	VPSRLD         $0x10, Y12, Y12
-	VPAND          const0000000fAVX2<>+0(SB), Y12, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1200(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y12, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1264(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y12, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1328(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y12, Y10
-	VPXOR          const45008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const45008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1392(SP)
-	VPAND          const0000000fAVX2<>+0(SB), Y9, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1456(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y9, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1520(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y9, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1584(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y9, Y10
-	VPXOR          const45008000AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const45008000AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1648(SP)
-	VPSRLD         $0x10, Y9, Y9
-	VPAND          const0000000fAVX2<>+0(SB), Y9, Y10
-	VPXOR          const4b000008AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const4b000008AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1712(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y9, Y10
-	VPXOR          const49000080AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const49000080AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1776(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y9, Y10
-	VPXOR          const47000800AVX2<>+0(SB), Y10, Y10
-	VSUBPS         const47000800AVX2<>+0(SB), Y10, Y10
-	VMULPS         32(R9), Y10, Y10
-	VMOVUPS        Y10, 1840(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y9, Y9
-	VPXOR          const45008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const45008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1904(SP)
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 1968(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2032(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2096(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y9
-	VPXOR          const45008000AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const45008000AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2160(SP)
-	VPSRLD         $0x10, Y8, Y8
-	VPAND          const0000000fAVX2<>+0(SB), Y8, Y9
-	VPXOR          const4b000008AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const4b000008AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2224(SP)
-	VPAND          const000000f0AVX2<>+0(SB), Y8, Y9
-	VPXOR          const49000080AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const49000080AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2288(SP)
-	VPAND          const00000f00AVX2<>+0(SB), Y8, Y9
-	VPXOR          const47000800AVX2<>+0(SB), Y9, Y9
-	VSUBPS         const47000800AVX2<>+0(SB), Y9, Y9
-	VMULPS         32(R9), Y9, Y9
-	VMOVUPS        Y9, 2352(SP)
-	VPAND          const0000f000AVX2<>+0(SB), Y8, Y8
-	VPXOR          const45008000AVX2<>+0(SB), Y8, Y8
-	VSUBPS         const45008000AVX2<>+0(SB), Y8, Y8
-	VMULPS         32(R9), Y8, Y8
-	VMOVUPS        Y8, 2416(SP)
-	IMUL3Q         $-64, R8, R8
+	VMOVUPS        Y11, 432(SP)
+	VMOVUPS        Y12, 944(SP)
+	VMOVUPS        Y9, 1456(SP)
+	VMOVUPS        Y8, 1968(SP)
 
-rest1column:
+restword:
+	VMOVUPS 400(SP)(R8*1), Y8
+	MOVQ    a_Scales_len+80(FP), R9
+	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
+	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 400(SP)(R8*1)
+	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
+	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 464(SP)(R8*1)
+	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
+	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 528(SP)(R8*1)
+	VPAND   const0000f000AVX2<>+0(SB), Y8, Y9
+	VPXOR   const45008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const45008000AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 592(SP)(R8*1)
+	VPSRLD  $0x10, Y8, Y8
+	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
+	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 656(SP)(R8*1)
+	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
+	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 720(SP)(R8*1)
+	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
+	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
+	VMULPS  (R9), Y9, Y9
+	VMOVUPS Y9, 784(SP)(R8*1)
+	VPAND   const0000f000AVX2<>+0(SB), Y8, Y8
+	VPXOR   const45008000AVX2<>+0(SB), Y8, Y8
+	VSUBPS  const45008000AVX2<>+0(SB), Y8, Y8
+	VMULPS  (R9), Y8, Y8
+	VMOVUPS Y8, 848(SP)(R8*1)
+	VMOVUPS 432(SP)(R8*1), Y8
+	MOVQ    a_Scales_len+80(FP), R9
+	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
+	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 432(SP)(R8*1)
+	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
+	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 496(SP)(R8*1)
+	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
+	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 560(SP)(R8*1)
+	VPAND   const0000f000AVX2<>+0(SB), Y8, Y9
+	VPXOR   const45008000AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const45008000AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 624(SP)(R8*1)
+	VPSRLD  $0x10, Y8, Y8
+	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
+	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 688(SP)(R8*1)
+	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
+	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 752(SP)(R8*1)
+	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
+	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
+	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
+	VMULPS  32(R9), Y9, Y9
+	VMOVUPS Y9, 816(SP)(R8*1)
+	VPAND   const0000f000AVX2<>+0(SB), Y8, Y8
+	VPXOR   const45008000AVX2<>+0(SB), Y8, Y8
+	VSUBPS  const45008000AVX2<>+0(SB), Y8, Y8
+	VMULPS  32(R9), Y8, Y8
+	VMOVUPS Y8, 880(SP)(R8*1)
+	ADDQ    $+512, R8
+	CMPQ    R8, $+2048
+	JNE     restword
+	MOVQ    a_D+144(FP), R8
+	ANDQ    $0x1f, R8
+	IMUL3Q  $-64, R8, R8
+
+restcolumn:
 	VMOVUPS      2448(SP)(R8*1), Y8
 	VMOVUPS      2480(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
@@ -37995,7 +36738,7 @@ rest1column:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DI
 	ADDQ         $+64, R8
-	JNZ          rest1column
+	JNZ          restcolumn
 	MOVQ         a_Q_cap+128(FP), R8
 	MOVQ         $0x00000000, a_Q_cap+128(FP)
 	JMP          group4sum
@@ -38231,185 +36974,16 @@ linegroup1zero:
 	VXORPS Y1, Y1, Y1
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup1ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup1ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	MOVQ         R11, R9
+	SHRQ         $0x01, R9
+	LEAQ         (AX)(R9*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup1keys
 	MOVQ         (R8), R15
 	VPBROADCASTD (AX)(R15*1), Y8
 	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
@@ -38429,7 +37003,67 @@ linegroup1step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup1ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup1ahead:
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
@@ -38490,209 +37124,16 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup2ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup2ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	MOVQ         R11, R9
+	SHRQ         $0x01, R9
+	LEAQ         (AX)(R9*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup2keys
 	MOVQ         (R8), R15
 	VPBROADCASTD (AX)(R15*1), Y8
 	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
@@ -38715,240 +37156,89 @@ linegroup2step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup2ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup2ahead:
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup3ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup3ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	MOVQ         R11, R9
+	SHRQ         $0x01, R9
+	LEAQ         (AX)(R9*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup3keys
 	MOVQ         (R8), R15
 	VPBROADCASTD (AX)(R15*1), Y8
 	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
@@ -38974,264 +37264,95 @@ linegroup3step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup3ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup3ahead:
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1   (CX)
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	MOVQ         (R8), R15
-	VPBROADCASTD (AX)(R15*1), Y8
-	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
-	VPSRAD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPBROADCASTD 4(AX)(R15*1), Y9
-	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
-	VPSRAD       $0x1c, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R14), Y10
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	ADDQ         a_Lsc+104(FP), R14
-	VBROADCASTSS (R9), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R9), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R9), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R9), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x08, R8
-	ADDQ         DI, R9
-	ADDQ         $+64, CX
-	SUBQ         $+64, DX
-	JNZ          linegroup4ahead
-	MOVQ         a_Next_cap+192(FP), R15
-	CMPQ         R15, 8(SP)
-	JE           linegroup4ahead
-	ADDQ         $0x08, R15
-	MOVQ         R15, a_Next_cap+192(FP)
-	MOVQ         (R15), CX
-	ADDQ         (SP), CX
-	MOVQ         a_Next_len+184(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ         BX, R8
+	MOVQ         a_V_base+32(FP), AX
+	MOVQ         R11, R9
+	SHRQ         $0x01, R9
+	LEAQ         (AX)(R9*1), AX
+	LEAQ         (SI)(R13*4), R9
+	MOVQ         a_Scales_len+88(FP), R14
+	MOVQ         a_V_len+40(FP), R10
+	TESTQ        $+1, R10
+	JZ           linegroup4keys
 	MOVQ         (R8), R15
 	VPBROADCASTD (AX)(R15*1), Y8
 	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
@@ -39260,7 +37381,85 @@ linegroup4step:
 	ADDQ         $0x08, R8
 	ADDQ         DI, R9
 	DECQ         R10
-	JNZ          linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup4ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup4ahead:
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	MOVQ         (R8), R15
+	VPBROADCASTD (AX)(R15*1), Y8
+	VPSLLVD      nibblesAVX2<>+0(SB), Y8, Y8
+	VPSRAD       $0x1c, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPBROADCASTD 4(AX)(R15*1), Y9
+	VPSLLVD      nibblesAVX2<>+0(SB), Y9, Y9
+	VPSRAD       $0x1c, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R14), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         a_Lsc+104(FP), R14
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x08, R8
+	ADDQ         DI, R9
+	SUBQ         $0x02, R10
+	JNZ          linegroup4turn
 
 linegroup4store:
 lineseveralstore:

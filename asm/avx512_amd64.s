@@ -34224,7 +34224,7 @@ GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
 // func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·keyProductAVX512(SB), $528-160
+TEXT ·keyProductAVX512(SB), $1104-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -34953,7 +34953,7 @@ group4rest:
 	ANDQ $0x07, R13
 	JZ   group4sum
 	MOVQ $+4, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -35212,7 +35212,7 @@ group8rest:
 	ANDQ $0x07, R13
 	JZ   group8sum
 	MOVQ $+8, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -35516,7 +35516,7 @@ ahead8rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-8, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -35563,212 +35563,105 @@ ahead8store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
-	MOVQ             $0x00000000, ldk+48(FP)
-	VXORPS           Z0, Z0, Z0
-	VXORPS           Z1, Z1, Z1
-	VXORPS           Z2, Z2, Z2
-	VXORPS           Z3, Z3, Z3
-	VXORPS           Z4, Z4, Z4
-	VXORPS           Z5, Z5, Z5
-	VXORPS           Z6, Z6, Z6
-	VXORPS           Z7, Z7, Z7
-	MOVQ             n+80(FP), R13
-	SUBQ             s_len+8(FP), R13
-	MOVQ             $0x00000008, R14
-	CMPQ             R13, R14
-	CMOVQGT          R14, R13
-	LEAQ             heightsAVX512<>+32(SB), R14
-	MOVQ             (R14)(R13*8), R13
-	MOVQ             R13, 520(SP)
-	MOVQ             d+96(FP), R13
-	ANDQ             $0x07, R13
-	LEAQ             (SI)(R13*4), SI
-	LEAQ             (DI)(R13*4), DI
-	LEAQ             (R8)(R13*4), R8
-	LEAQ             (R9)(R13*4), R9
-	VMOVUPS          -32(SI), Y16
-	VINSERTF64X4     $0x01, -32(SI)(AX*1), Z16, Z16
-	VMOVUPS          -32(DI), Y17
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z17, Z17
-	VMOVUPS          -32(R8), Y18
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z18, Z18
-	VMOVUPS          -32(R9), Y19
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z19, Z19
-	VUNPCKLPS        Z17, Z16, Z20
-	VUNPCKHPS        Z17, Z16, Z16
-	VUNPCKLPS        Z19, Z18, Z17
-	VUNPCKHPS        Z19, Z18, Z18
-	VUNPCKLPD        Z17, Z20, Z19
-	VUNPCKHPD        Z17, Z20, Z17
-	VUNPCKLPD        Z18, Z16, Z20
-	VUNPCKHPD        Z18, Z16, Z16
-	VMOVUPS          -32(SI)(AX*2), Y18
-	VINSERTF64X4     $0x01, -32(SI)(R10*1), Z18, Z18
-	VMOVUPS          -32(DI)(AX*2), Y21
-	VINSERTF64X4     $0x01, -32(DI)(R10*1), Z21, Z21
-	VMOVUPS          -32(R8)(AX*2), Y22
-	VINSERTF64X4     $0x01, -32(R8)(R10*1), Z22, Z22
-	VMOVUPS          -32(R9)(AX*2), Y23
-	VINSERTF64X4     $0x01, -32(R9)(R10*1), Z23, Z23
-	VUNPCKLPS        Z21, Z18, Z24
-	VUNPCKHPS        Z21, Z18, Z18
-	VUNPCKLPS        Z23, Z22, Z21
-	VUNPCKHPS        Z23, Z22, Z22
-	VUNPCKLPD        Z21, Z24, Z23
-	VUNPCKHPD        Z21, Z24, Z21
-	VUNPCKLPD        Z22, Z18, Z24
-	VUNPCKHPD        Z22, Z18, Z18
-	VSHUFF32X4       $0x88, Z23, Z19, Z22
-	VSHUFF32X4       $0xdd, Z23, Z19, Z22
-	VSHUFF32X4       $0x88, Z21, Z17, Z19
-	VSHUFF32X4       $0xdd, Z21, Z17, Z21
-	VSHUFF32X4       $0x88, Z24, Z20, Z17
-	VSHUFF32X4       $0xdd, Z24, Z20, Z23
-	VSHUFF32X4       $0x88, Z18, Z16, Z20
-	VSHUFF32X4       $0xdd, Z18, Z16, Z16
-	CMPQ             R13, $0x07
-	JL               rest1skip1
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z19, Z8
-	VFMADD231PS.BCST 4(R12), Z19, Z9
-	VFMADD231PS.BCST 8(R12), Z19, Z10
-	VFMADD231PS.BCST 12(R12), Z19, Z11
-	JEQ              rest1next0
-	VFMADD231PS.BCST 16(R12), Z19, Z12
-	JPS              rest1next0
-	VFMADD231PS.BCST 20(R12), Z19, Z13
-	JCC              rest1next0
-	VFMADD231PS.BCST 24(R12), Z19, Z14
-	JPL              rest1next0
-	VFMADD231PS.BCST 28(R12), Z19, Z15
+rest:
+	MOVQ         $0x00000000, ldk+48(FP)
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         n+80(FP), R13
+	SUBQ         s_len+8(FP), R13
+	MOVQ         $0x00000008, R14
+	CMPQ         R13, R14
+	CMOVQGT      R14, R13
+	LEAQ         heightsAVX512<>+32(SB), R14
+	MOVQ         (R14)(R13*8), R13
+	MOVQ         R13, 520(SP)
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	LEAQ         (SI)(R13*4), SI
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	XORQ         R13, R13
+	VMOVUPS      -32(SI), Y16
+	VINSERTF64X4 $0x01, -32(SI)(AX*1), Z16, Z16
+	VMOVUPS      -32(DI), Y17
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z17, Z17
+	VMOVUPS      -32(R8), Y18
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z18, Z18
+	VMOVUPS      -32(R9), Y19
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z19, Z19
+	VUNPCKLPS    Z17, Z16, Z20
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPS    Z19, Z18, Z17
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z17, Z20, Z19
+	VUNPCKHPD    Z17, Z20, Z17
+	VUNPCKLPD    Z18, Z16, Z20
+	VUNPCKHPD    Z18, Z16, Z16
+	VMOVUPS      -32(SI)(AX*2), Y18
+	VINSERTF64X4 $0x01, -32(SI)(R10*1), Z18, Z18
+	VMOVUPS      -32(DI)(AX*2), Y21
+	VINSERTF64X4 $0x01, -32(DI)(R10*1), Z21, Z21
+	VMOVUPS      -32(R8)(AX*2), Y22
+	VINSERTF64X4 $0x01, -32(R8)(R10*1), Z22, Z22
+	VMOVUPS      -32(R9)(AX*2), Y23
+	VINSERTF64X4 $0x01, -32(R9)(R10*1), Z23, Z23
+	VUNPCKLPS    Z21, Z18, Z24
+	VUNPCKHPS    Z21, Z18, Z18
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z18, Z24
+	VUNPCKHPD    Z22, Z18, Z18
+	VSHUFF32X4   $0x88, Z23, Z19, Z22
+	VSHUFF32X4   $0xdd, Z23, Z19, Z23
+	VSHUFF32X4   $0x88, Z21, Z17, Z19
+	VSHUFF32X4   $0xdd, Z21, Z17, Z21
+	VSHUFF32X4   $0x88, Z24, Z20, Z17
+	VSHUFF32X4   $0xdd, Z24, Z20, Z24
+	VSHUFF32X4   $0x88, Z18, Z16, Z20
+	VSHUFF32X4   $0xdd, Z18, Z16, Z16
+	VMOVUPS      Z22, 528(SP)
+	VMOVUPS      Z19, 592(SP)
+	VMOVUPS      Z17, 656(SP)
+	VMOVUPS      Z20, 720(SP)
+	VMOVUPS      Z23, 784(SP)
+	VMOVUPS      Z21, 848(SP)
+	VMOVUPS      Z24, 912(SP)
+	VMOVUPS      Z16, 976(SP)
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	IMUL3Q       $-64, R13, R13
 
-rest1next0:
-	ADDQ R11, R12
-
-rest1skip1:
-	CMPQ             R13, $0x06
-	JL               rest1skip2
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z17, Z8
-	VFMADD231PS.BCST 4(R12), Z17, Z9
-	VFMADD231PS.BCST 8(R12), Z17, Z10
-	VFMADD231PS.BCST 12(R12), Z17, Z11
-	JEQ              rest1next1
-	VFMADD231PS.BCST 16(R12), Z17, Z12
-	JPS              rest1next1
-	VFMADD231PS.BCST 20(R12), Z17, Z13
-	JCC              rest1next1
-	VFMADD231PS.BCST 24(R12), Z17, Z14
-	JPL              rest1next1
-	VFMADD231PS.BCST 28(R12), Z17, Z15
-
-rest1next1:
-	ADDQ R11, R12
-
-rest1skip2:
-	CMPQ             R13, $0x05
-	JL               rest1skip3
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z20, Z8
-	VFMADD231PS.BCST 4(R12), Z20, Z9
-	VFMADD231PS.BCST 8(R12), Z20, Z10
-	VFMADD231PS.BCST 12(R12), Z20, Z11
-	JEQ              rest1next2
-	VFMADD231PS.BCST 16(R12), Z20, Z12
-	JPS              rest1next2
-	VFMADD231PS.BCST 20(R12), Z20, Z13
-	JCC              rest1next2
-	VFMADD231PS.BCST 24(R12), Z20, Z14
-	JPL              rest1next2
-	VFMADD231PS.BCST 28(R12), Z20, Z15
-
-rest1next2:
-	ADDQ R11, R12
-
-rest1skip3:
-	CMPQ             R13, $0x04
-	JL               rest1skip4
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z22, Z8
-	VFMADD231PS.BCST 4(R12), Z22, Z9
-	VFMADD231PS.BCST 8(R12), Z22, Z10
-	VFMADD231PS.BCST 12(R12), Z22, Z11
-	JEQ              rest1next3
-	VFMADD231PS.BCST 16(R12), Z22, Z12
-	JPS              rest1next3
-	VFMADD231PS.BCST 20(R12), Z22, Z13
-	JCC              rest1next3
-	VFMADD231PS.BCST 24(R12), Z22, Z14
-	JPL              rest1next3
-	VFMADD231PS.BCST 28(R12), Z22, Z15
-
-rest1next3:
-	ADDQ R11, R12
-
-rest1skip4:
-	CMPQ             R13, $0x03
-	JL               rest1skip5
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z21, Z8
-	VFMADD231PS.BCST 4(R12), Z21, Z9
-	VFMADD231PS.BCST 8(R12), Z21, Z10
-	VFMADD231PS.BCST 12(R12), Z21, Z11
-	JEQ              rest1next4
-	VFMADD231PS.BCST 16(R12), Z21, Z12
-	JPS              rest1next4
-	VFMADD231PS.BCST 20(R12), Z21, Z13
-	JCC              rest1next4
-	VFMADD231PS.BCST 24(R12), Z21, Z14
-	JPL              rest1next4
-	VFMADD231PS.BCST 28(R12), Z21, Z15
-
-rest1next4:
-	ADDQ R11, R12
-
-rest1skip5:
-	CMPQ             R13, $0x02
-	JL               rest1skip6
-	CMPQ             520(SP), $-126
-	VFMADD231PS.BCST (R12), Z23, Z8
-	VFMADD231PS.BCST 4(R12), Z23, Z9
-	VFMADD231PS.BCST 8(R12), Z23, Z10
-	VFMADD231PS.BCST 12(R12), Z23, Z11
-	JEQ              rest1next5
-	VFMADD231PS.BCST 16(R12), Z23, Z12
-	JPS              rest1next5
-	VFMADD231PS.BCST 20(R12), Z23, Z13
-	JCC              rest1next5
-	VFMADD231PS.BCST 24(R12), Z23, Z14
-	JPL              rest1next5
-	VFMADD231PS.BCST 28(R12), Z23, Z15
-
-rest1next5:
-	ADDQ R11, R12
-
-rest1skip6:
-	CMPQ             R13, $0x01
-	JL               rest1skip7
+restcolumn:
+	VMOVUPS          1040(SP)(R13*1), Z16
 	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R12), Z16, Z8
 	VFMADD231PS.BCST 4(R12), Z16, Z9
 	VFMADD231PS.BCST 8(R12), Z16, Z10
 	VFMADD231PS.BCST 12(R12), Z16, Z11
-	JEQ              rest1next6
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(R12), Z16, Z12
-	JPS              rest1next6
+	JPS              restnext0
 	VFMADD231PS.BCST 20(R12), Z16, Z13
-	JCC              rest1next6
+	JCC              restnext0
 	VFMADD231PS.BCST 24(R12), Z16, Z14
-	JPL              rest1next6
+	JPL              restnext0
 	VFMADD231PS.BCST 28(R12), Z16, Z15
 
-rest1next6:
+restnext0:
 	ADDQ R11, R12
-
-rest1skip7:
+	ADDQ $+64, R13
+	JNZ  restcolumn
 	CMPQ q_cap+72(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+96(FP), R13
 	SHLQ $0x02, R13
 	SUBQ R13, SI
@@ -35776,7 +35669,7 @@ rest1skip7:
 	SUBQ R13, R8
 	SUBQ R13, R9
 
-rest1plain:
+restplain:
 	MOVQ q_cap+72(FP), R13
 	MOVQ $0x00000000, q_cap+72(FP)
 	CMPQ R13, $+8
@@ -36283,43 +36176,44 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup1keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
 	PCALIGN $0x40
 
 linegroup1turn:
-	PREFETCHT1       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT1       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup1ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -36393,140 +36287,134 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup2keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
 	PCALIGN $0x40
 
 linegroup2turn:
-	PREFETCHT1       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT1       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup2ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup3keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
 	PCALIGN $0x40
 
 linegroup3turn:
-	PREFETCHT1       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT1       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup3ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup3ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup4keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
 	PCALIGN $0x40
 
 linegroup4turn:
-	PREFETCHT1       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT1       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup4ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -36534,29 +36422,33 @@ linegroup4fewer:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    8(SP), R9
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+24(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup8fewer
-	PCALIGN $0x40
-
-linegroup8turn:
-	PREFETCHT1       (CX)
-	PREFETCHT1       (CX)(DX*1)
+	MOVQ             8(SP), R9
+	MOVQ             $0x00000008, R10
+	CMPQ             R9, R10
+	CMOVQGT          R10, R9
+	LEAQ             heightsAVX512<>+24(SB), R10
+	MOVQ             (R10)(R9*8), R9
+	MOVQ             R9, (SP)
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup8keys
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36572,10 +36464,27 @@ linegroup8turn:
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
 linegroup8next0:
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT1       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+linegroup8keys:
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	PCALIGN $0x40
+
+linegroup8turn:
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup8ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup8ahead:
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36591,21 +36500,8 @@ linegroup8next0:
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
 linegroup8next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  linegroup8ahead
-	ADDQ next_cap+144(FP), CX
-	MOVQ next_len+136(FP), BX
-
-linegroup8ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup8turn
-
-linegroup8fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+	ADDQ             AX, R9
+	ADDQ             R8, R10
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36623,6 +36519,8 @@ linegroup8fewer:
 linegroup8next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  linegroup8turn
 
 linegroup8store:
 lineseveralstore:
@@ -36720,21 +36618,18 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      rest1group4fewer
-	PCALIGN $0x40
-
-rest1group4turn:
+	MOVQ             8(SP), CX
+	MOVQ             $0x00000004, BX
+	CMPQ             CX, BX
+	CMOVQGT          BX, CX
+	LEAQ             heightsAVX512<>+56(SB), BX
+	MOVQ             (BX)(CX*8), CX
+	MOVQ             CX, (SP)
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               rest1group4keys
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36746,8 +36641,16 @@ rest1group4turn:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next0:
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+rest1group4keys:
+	TESTQ   R11, R11
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36759,14 +36662,8 @@ rest1group4next0:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  rest1group4turn
-
-rest1group4fewer:
-	ADDQ             $0x02, R11
-	JZ               rest1group4store
+	ADDQ             AX, R9
+	ADDQ             R8, R10
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -36780,6 +36677,8 @@ rest1group4fewer:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  rest1group4turn
 
 rest1group4store:
 	MOVQ    o_cap+16(FP), CX
@@ -37153,43 +37052,44 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup1keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
 	PCALIGN $0x40
 
 linegroup1turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup1ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -37263,140 +37163,134 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup2keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
 	PCALIGN $0x40
 
 linegroup2turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup2ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup3keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
 	PCALIGN $0x40
 
 linegroup3turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup3ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup3ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4fewer
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup4keys
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
 	PCALIGN $0x40
 
 linegroup4turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup4ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
 	VMOVUPS          (R9), Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -37404,29 +37298,33 @@ linegroup4fewer:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    8(SP), R9
-	MOVQ    $0x00000008, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	LEAQ    heightsAVX512<>+24(SB), R10
-	MOVQ    (R10)(R9*8), R9
-	MOVQ    R9, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup8fewer
-	PCALIGN $0x40
-
-linegroup8turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
+	MOVQ             8(SP), R9
+	MOVQ             $0x00000008, R10
+	CMPQ             R9, R10
+	CMOVQGT          R10, R9
+	LEAQ             heightsAVX512<>+24(SB), R10
+	MOVQ             (R10)(R9*8), R9
+	MOVQ             R9, (SP)
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup8keys
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37442,10 +37340,27 @@ linegroup8turn:
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
 linegroup8next0:
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+linegroup8keys:
+	TESTQ   R11, R11
+	JZ      linegroup8store
+	PCALIGN $0x40
+
+linegroup8turn:
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup8ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup8ahead:
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37461,21 +37376,8 @@ linegroup8next0:
 	VFMADD231PS.BCST 28(R10), Z24, Z7
 
 linegroup8next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  linegroup8ahead
-	ADDQ next_cap+144(FP), CX
-	MOVQ next_len+136(FP), BX
-
-linegroup8ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup8turn
-
-linegroup8fewer:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+	ADDQ             AX, R9
+	ADDQ             R8, R10
 	VMOVUPS          (R9), Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37493,6 +37395,8 @@ linegroup8fewer:
 linegroup8next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  linegroup8turn
 
 linegroup8store:
 lineseveralstore:
@@ -37590,21 +37494,18 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    8(SP), CX
-	MOVQ    $0x00000004, BX
-	CMPQ    CX, BX
-	CMOVQGT BX, CX
-	LEAQ    heightsAVX512<>+56(SB), BX
-	MOVQ    (BX)(CX*8), CX
-	MOVQ    CX, (SP)
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      rest1group4fewer
-	PCALIGN $0x40
-
-rest1group4turn:
+	MOVQ             8(SP), CX
+	MOVQ             $0x00000004, BX
+	CMPQ             CX, BX
+	CMOVQGT          BX, CX
+	LEAQ             heightsAVX512<>+56(SB), BX
+	MOVQ             (BX)(CX*8), CX
+	MOVQ             CX, (SP)
+	LEAQ             (SI)(R12*4), R9
+	LEAQ             (DI)(R14*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               rest1group4keys
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37616,8 +37517,16 @@ rest1group4turn:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next0:
-	ADDQ             AX, R9
-	ADDQ             R8, R10
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+
+rest1group4keys:
+	TESTQ   R11, R11
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37629,14 +37538,8 @@ rest1group4next0:
 	VFMADD231PS.BCST 12(R10), Z24, Z3
 
 rest1group4next1:
-	ADDQ AX, R9
-	ADDQ R8, R10
-	SUBQ $0x02, R11
-	JGE  rest1group4turn
-
-rest1group4fewer:
-	ADDQ             $0x02, R11
-	JZ               rest1group4store
+	ADDQ             AX, R9
+	ADDQ             R8, R10
 	VMOVUPS.Z        (R9), K2, Z24
 	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -37650,6 +37553,8 @@ rest1group4fewer:
 rest1group4next2:
 	ADDQ AX, R9
 	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JNZ  rest1group4turn
 
 rest1group4store:
 	MOVQ    o_cap+16(FP), CX
@@ -37699,7 +37604,7 @@ done:
 
 // func longQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKF16AVX512(SB), $2712-160
+TEXT ·longQKF16AVX512(SB), $1624-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    ldk+48(FP), AX
@@ -38286,7 +38191,7 @@ ahead8rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-8, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -38936,7 +38841,7 @@ double4rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-4, q_cap+72(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -38980,142 +38885,157 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ          $0x00000000, ldk+48(FP)
-	VXORPS        Z1, Z1, Z1
-	VXORPS        Z2, Z2, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
-	VXORPS        Z7, Z7, Z7
-	VXORPS        Z8, Z8, Z8
-	MOVQ          n+80(FP), R15
-	SUBQ          s_len+8(FP), R15
-	MOVQ          $0x00000008, BP
-	CMPQ          R15, BP
-	CMOVQGT       BP, R15
-	LEAQ          heightsAVX512<>+32(SB), BP
-	MOVQ          (BP)(R15*8), R15
-	MOVQ          R15, 520(SP)
-	MOVQ          d+96(FP), R15
-	ANDQ          $0x0f, R15
-	LEAQ          (SI)(R15*2), SI
-	LEAQ          (DI)(R15*2), DI
-	LEAQ          (R8)(R15*2), R8
-	LEAQ          (R9)(R15*2), R9
-	VMOVUPS       -32(SI), Y21
-	VINSERTF64X4  $0x01, -32(SI)(AX*1), Z21, Z21
-	VMOVUPS       -32(DI), Y22
-	VINSERTF64X4  $0x01, -32(DI)(AX*1), Z22, Z22
-	VMOVUPS       -32(R8), Y23
-	VINSERTF64X4  $0x01, -32(R8)(AX*1), Z23, Z23
-	VMOVUPS       -32(R9), Y24
-	VINSERTF64X4  $0x01, -32(R9)(AX*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	VMOVUPS       -32(SI)(AX*2), Y23
-	VINSERTF64X4  $0x01, -32(SI)(R10*1), Z23, Z23
-	VMOVUPS       -32(DI)(AX*2), Y26
-	VINSERTF64X4  $0x01, -32(DI)(R10*1), Z26, Z26
-	VMOVUPS       -32(R8)(AX*2), Y27
-	VINSERTF64X4  $0x01, -32(R8)(R10*1), Z27, Z27
-	VMOVUPS       -32(R9)(AX*2), Y28
-	VINSERTF64X4  $0x01, -32(R9)(R10*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 528(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 592(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 656(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 720(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 784(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 848(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 912(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 976(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1040(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1104(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1168(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1232(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 1296(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1360(SP)
+rest:
+	MOVQ    $0x00000000, ldk+48(FP)
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    n+80(FP), R15
+	SUBQ    s_len+8(FP), R15
+	MOVQ    $0x00000008, BP
+	CMPQ    R15, BP
+	CMOVQGT BP, R15
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 520(SP)
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x0f, R15
+	LEAQ    (SI)(R15*2), SI
+	LEAQ    (DI)(R15*2), DI
+	LEAQ    (R8)(R15*2), R8
+	LEAQ    (R9)(R15*2), R9
+	MOVQ    $0x00000000, 528(SP)
+
+restpass:
+	XORQ         R15, R15
+	VMOVUPS      -32(SI), Y21
+	VINSERTF64X4 $0x01, -32(SI)(AX*1), Z21, Z21
+	VMOVUPS      -32(DI), Y22
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z22, Z22
+	VMOVUPS      -32(R8), Y23
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z23, Z23
+	VMOVUPS      -32(R9), Y24
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	VMOVUPS      -32(SI)(AX*2), Y23
+	VINSERTF64X4 $0x01, -32(SI)(R10*1), Z23, Z23
+	VMOVUPS      -32(DI)(AX*2), Y26
+	VINSERTF64X4 $0x01, -32(DI)(R10*1), Z26, Z26
+	VMOVUPS      -32(R8)(AX*2), Y27
+	VINSERTF64X4 $0x01, -32(R8)(R10*1), Z27, Z27
+	VMOVUPS      -32(R9)(AX*2), Y28
+	VINSERTF64X4 $0x01, -32(R9)(R10*1), Z28, Z28
+	VUNPCKLPS    Z26, Z23, Z29
+	VUNPCKHPS    Z26, Z23, Z23
+	VUNPCKLPS    Z28, Z27, Z26
+	VUNPCKHPS    Z28, Z27, Z27
+	VUNPCKLPD    Z26, Z29, Z28
+	VUNPCKHPD    Z26, Z29, Z26
+	VUNPCKLPD    Z27, Z23, Z29
+	VUNPCKHPD    Z27, Z23, Z23
+	VSHUFF32X4   $0x88, Z28, Z24, Z27
+	VSHUFF32X4   $0xdd, Z28, Z24, Z28
+	VSHUFF32X4   $0x88, Z26, Z22, Z24
+	VSHUFF32X4   $0xdd, Z26, Z22, Z26
+	VSHUFF32X4   $0x88, Z29, Z25, Z22
+	VSHUFF32X4   $0xdd, Z29, Z25, Z29
+	VSHUFF32X4   $0x88, Z23, Z21, Z25
+	VSHUFF32X4   $0xdd, Z23, Z21, Z21
+	VMOVUPS      Z27, 536(SP)
+	VMOVUPS      Z24, 664(SP)
+	VMOVUPS      Z22, 792(SP)
+	VMOVUPS      Z25, 920(SP)
+	VMOVUPS      Z28, 1048(SP)
+	VMOVUPS      Z26, 1176(SP)
+	VMOVUPS      Z29, 1304(SP)
+	VMOVUPS      Z21, 1432(SP)
+
+restword:
+	VMOVUPS       536(SP)(R15*1), Z21
 	VPERMW        Z21, Z0, Z21
 	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 1424(SP)
+	VMOVUPS       Z22, 536(SP)(R15*1)
 	VEXTRACTI64X4 $0x01, Z21, Y21
 	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 1488(SP)
+	VMOVUPS       Z21, 600(SP)(R15*1)
+	ADDQ          $+128, R15
+	CMPQ          R15, $+1024
+	JNE           restword
+	MOVQ          d+96(FP), R15
+	ANDQ          $0x0f, R15
 	IMUL3Q        $-64, R15, R15
 
-rest1column:
-	VMOVUPS          1552(SP)(R15*1), Z21
+restcolumn:
+	VMOVUPS          1560(SP)(R15*1), Z21
 	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R14), Z21, Z9
 	VFMADD231PS.BCST 4(R14), Z21, Z10
 	VFMADD231PS.BCST 8(R14), Z21, Z11
 	VFMADD231PS.BCST 12(R14), Z21, Z12
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(R14), Z21, Z13
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(R14), Z21, Z14
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(R14), Z21, Z15
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(R14), Z21, Z16
 
-rest1next0:
-	ADDQ R13, R14
-	ADDQ $+64, R15
-	JNZ  rest1column
+restnext0:
+	ADDQ    R13, R14
+	ADDQ    $+64, R15
+	JNZ     restcolumn
+	MOVQ    q_cap+72(FP), R15
+	CMPQ    R15, $-8
+	JE      restpassed
+	VMOVAPS Z9, Z21
+	VMOVAPS Z17, Z9
+	VMOVAPS Z21, Z17
+	VMOVAPS Z10, Z21
+	VMOVAPS Z18, Z10
+	VMOVAPS Z21, Z18
+	VMOVAPS Z11, Z21
+	VMOVAPS Z19, Z11
+	VMOVAPS Z21, Z19
+	VMOVAPS Z12, Z21
+	VMOVAPS Z20, Z12
+	VMOVAPS Z21, Z20
+	MOVQ    AX, R15
+	SHLQ    $0x02, R15
+	CMPQ    528(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 528(SP)
+	ADDQ    R15, SI
+	ADDQ    R15, DI
+	ADDQ    R15, R8
+	ADDQ    R15, R9
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x0f, R15
+	IMULQ   R13, R15
+	SUBQ    R15, R14
+	JMP     restpass
+
+restback:
+	SUBQ R15, SI
+	SUBQ R15, DI
+	SUBQ R15, R8
+	SUBQ R15, R9
+
+restpassed:
 	CMPQ q_cap+72(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+96(FP), R15
 	SHLQ $0x01, R15
 	SUBQ R15, SI
@@ -39123,237 +39043,12 @@ rest1next0:
 	SUBQ R15, R8
 	SUBQ R15, R9
 
-rest1plain:
+restplain:
 	MOVQ q_cap+72(FP), R15
 	MOVQ $0x00000000, q_cap+72(FP)
+	CMPQ R15, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ          $0x00000000, ldk+48(FP)
-	VXORPS        Z1, Z1, Z1
-	VXORPS        Z2, Z2, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
-	VXORPS        Z7, Z7, Z7
-	VXORPS        Z8, Z8, Z8
-	MOVQ          d+96(FP), R15
-	ANDQ          $0x0f, R15
-	LEAQ          (SI)(R15*2), SI
-	LEAQ          (DI)(R15*2), DI
-	LEAQ          (R8)(R15*2), R8
-	LEAQ          (R9)(R15*2), R9
-	VMOVUPS       -32(SI), Y21
-	VINSERTF64X4  $0x01, -32(SI)(AX*1), Z21, Z21
-	VMOVUPS       -32(DI), Y22
-	VINSERTF64X4  $0x01, -32(DI)(AX*1), Z22, Z22
-	VMOVUPS       -32(R8), Y23
-	VINSERTF64X4  $0x01, -32(R8)(AX*1), Z23, Z23
-	VMOVUPS       -32(R9), Y24
-	VINSERTF64X4  $0x01, -32(R9)(AX*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	VMOVUPS       -32(SI)(AX*2), Y23
-	VINSERTF64X4  $0x01, -32(SI)(R10*1), Z23, Z23
-	VMOVUPS       -32(DI)(AX*2), Y26
-	VINSERTF64X4  $0x01, -32(DI)(R10*1), Z26, Z26
-	VMOVUPS       -32(R8)(AX*2), Y27
-	VINSERTF64X4  $0x01, -32(R8)(R10*1), Z27, Z27
-	VMOVUPS       -32(R9)(AX*2), Y28
-	VINSERTF64X4  $0x01, -32(R9)(R10*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 528(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 656(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 784(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 912(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 1040(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1168(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 1296(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1424(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1552(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1680(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1808(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1936(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 2064(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2192(SP)
-	VPERMW        Z21, Z0, Z21
-	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 2320(SP)
-	VEXTRACTI64X4 $0x01, Z21, Y21
-	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 2448(SP)
-	VMOVUPS       -32(SI)(AX*4), Y21
-	VINSERTF64X4  $0x01, -32(SI)(R11*1), Z21, Z21
-	VMOVUPS       -32(DI)(AX*4), Y22
-	VINSERTF64X4  $0x01, -32(DI)(R11*1), Z22, Z22
-	VMOVUPS       -32(R8)(AX*4), Y23
-	VINSERTF64X4  $0x01, -32(R8)(R11*1), Z23, Z23
-	VMOVUPS       -32(R9)(AX*4), Y24
-	VINSERTF64X4  $0x01, -32(R9)(R11*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	VMOVUPS       -32(SI)(R10*2), Y23
-	VINSERTF64X4  $0x01, -32(SI)(R12*1), Z23, Z23
-	VMOVUPS       -32(DI)(R10*2), Y26
-	VINSERTF64X4  $0x01, -32(DI)(R12*1), Z26, Z26
-	VMOVUPS       -32(R8)(R10*2), Y27
-	VINSERTF64X4  $0x01, -32(R8)(R12*1), Z27, Z27
-	VMOVUPS       -32(R9)(R10*2), Y28
-	VINSERTF64X4  $0x01, -32(R9)(R12*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 592(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 720(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 848(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 976(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 1104(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1232(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 1360(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1488(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1616(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1744(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1872(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2000(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 2128(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2256(SP)
-	VPERMW        Z21, Z0, Z21
-	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 2384(SP)
-	VEXTRACTI64X4 $0x01, Z21, Y21
-	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 2512(SP)
-	IMUL3Q        $-128, R15, R15
-
-rest2column:
-	VMOVUPS      2576(SP)(R15*1), Z21
-	VMOVUPS      2640(SP)(R15*1), Z22
-	VBROADCASTSS (R14), Z23
-	VFMADD231PS  Z21, Z23, Z9
-	VFMADD231PS  Z22, Z23, Z17
-	VBROADCASTSS 4(R14), Z23
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z22, Z23, Z18
-	VBROADCASTSS 8(R14), Z23
-	VFMADD231PS  Z21, Z23, Z11
-	VFMADD231PS  Z22, Z23, Z19
-	VBROADCASTSS 12(R14), Z23
-	VFMADD231PS  Z21, Z23, Z12
-	VFMADD231PS  Z22, Z23, Z20
-	ADDQ         R13, R14
-	ADDQ         $+128, R15
-	JNZ          rest2column
-	CMPQ         q_cap+72(FP), $0x00
-	JG           rest2plain
-	MOVQ         d+96(FP), R15
-	SHLQ         $0x01, R15
-	SUBQ         R15, SI
-	SUBQ         R15, DI
-	SUBQ         R15, R8
-	SUBQ         R15, R9
-
-rest2plain:
-	MOVQ q_cap+72(FP), R15
-	MOVQ $0x00000000, q_cap+72(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -39855,55 +39550,46 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup1ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup1keys
 	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup1ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup1ahead:
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -39977,117 +39663,60 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup2ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup2keys
 	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup2ahead:
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup3ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup3keys
 	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -40095,68 +39724,51 @@ linegroup3step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup3ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup3ahead:
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VCVTPH2PS.Z      (R9), K2, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup4ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup4keys
 	VCVTPH2PS.Z      (R9), K2, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	VFMADD231PS.BCST 4(R10), Z24, Z1
@@ -40165,7 +39777,42 @@ linegroup4step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup4ahead:
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS.Z      (R9), K2, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -40289,7 +39936,7 @@ done:
 
 // func longQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKBF16AVX512(SB), $2712-160
+TEXT ·longQKBF16AVX512(SB), $1624-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    ldk+48(FP), AX
@@ -40766,7 +40413,7 @@ double1rest:
 	ANDQ $0x0f, R15
 	JZ   double1sum
 	MOVQ $+1, q_cap+72(FP)
-	JMP  rest2
+	JMP  rest
 
 double1sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -41185,7 +40832,7 @@ ahead8rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-8, q_cap+72(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -41771,7 +41418,7 @@ double4rest:
 	SUBQ far+152(FP), R8
 	SUBQ far+152(FP), R9
 	MOVQ $-4, q_cap+72(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -41833,30 +41480,34 @@ store2:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, ldk+48(FP)
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         n+80(FP), R15
-	SUBQ         s_len+8(FP), R15
-	MOVQ         $0x00000008, BP
-	CMPQ         R15, BP
-	CMOVQGT      BP, R15
-	LEAQ         heightsAVX512<>+32(SB), BP
-	MOVQ         (BP)(R15*8), R15
-	MOVQ         R15, 520(SP)
-	MOVQ         d+96(FP), R15
-	ANDQ         $0x0f, R15
-	LEAQ         (SI)(R15*2), SI
-	LEAQ         (DI)(R15*2), DI
-	LEAQ         (R8)(R15*2), R8
-	LEAQ         (R9)(R15*2), R9
+rest:
+	MOVQ    $0x00000000, ldk+48(FP)
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    n+80(FP), R15
+	SUBQ    s_len+8(FP), R15
+	MOVQ    $0x00000008, BP
+	CMPQ    R15, BP
+	CMOVQGT BP, R15
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 520(SP)
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x0f, R15
+	LEAQ    (SI)(R15*2), SI
+	LEAQ    (DI)(R15*2), DI
+	LEAQ    (R8)(R15*2), R8
+	LEAQ    (R9)(R15*2), R9
+	MOVQ    $0x00000000, 528(SP)
+
+restpass:
+	XORQ         R15, R15
 	VMOVUPS      -32(SI), Y21
 	VINSERTF64X4 $0x01, -32(SI)(AX*1), Z21, Z21
 	VMOVUPS      -32(DI), Y22
@@ -41897,62 +41548,87 @@ rest1:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 528(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 592(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 656(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 720(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 784(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 848(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 912(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 976(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1040(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1104(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1168(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 1232(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 1296(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 1360(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 1424(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 1488(SP)
-	IMUL3Q       $-64, R15, R15
+	VMOVUPS      Z27, 536(SP)
+	VMOVUPS      Z24, 664(SP)
+	VMOVUPS      Z22, 792(SP)
+	VMOVUPS      Z25, 920(SP)
+	VMOVUPS      Z28, 1048(SP)
+	VMOVUPS      Z26, 1176(SP)
+	VMOVUPS      Z29, 1304(SP)
+	VMOVUPS      Z21, 1432(SP)
 
-rest1column:
-	VMOVUPS          1552(SP)(R15*1), Z21
+restword:
+	VMOVUPS 536(SP)(R15*1), Z21
+	VPSLLD  $0x10, Z21, Z22
+	VMOVUPS Z22, 536(SP)(R15*1)
+	VANDPS  Z0, Z21, Z21
+	VMOVUPS Z21, 600(SP)(R15*1)
+	ADDQ    $+128, R15
+	CMPQ    R15, $+1024
+	JNE     restword
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x0f, R15
+	IMUL3Q  $-64, R15, R15
+
+restcolumn:
+	VMOVUPS          1560(SP)(R15*1), Z21
 	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R14), Z21, Z9
 	VFMADD231PS.BCST 4(R14), Z21, Z10
 	VFMADD231PS.BCST 8(R14), Z21, Z11
 	VFMADD231PS.BCST 12(R14), Z21, Z12
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(R14), Z21, Z13
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(R14), Z21, Z14
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(R14), Z21, Z15
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(R14), Z21, Z16
 
-rest1next0:
-	ADDQ R13, R14
-	ADDQ $+64, R15
-	JNZ  rest1column
+restnext0:
+	ADDQ    R13, R14
+	ADDQ    $+64, R15
+	JNZ     restcolumn
+	MOVQ    q_cap+72(FP), R15
+	CMPQ    R15, $-8
+	JE      restpassed
+	VMOVAPS Z9, Z21
+	VMOVAPS Z17, Z9
+	VMOVAPS Z21, Z17
+	VMOVAPS Z10, Z21
+	VMOVAPS Z18, Z10
+	VMOVAPS Z21, Z18
+	VMOVAPS Z11, Z21
+	VMOVAPS Z19, Z11
+	VMOVAPS Z21, Z19
+	VMOVAPS Z12, Z21
+	VMOVAPS Z20, Z12
+	VMOVAPS Z21, Z20
+	MOVQ    AX, R15
+	SHLQ    $0x02, R15
+	CMPQ    528(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 528(SP)
+	ADDQ    R15, SI
+	ADDQ    R15, DI
+	ADDQ    R15, R8
+	ADDQ    R15, R9
+	MOVQ    d+96(FP), R15
+	ANDQ    $0x0f, R15
+	IMULQ   R13, R15
+	SUBQ    R15, R14
+	JMP     restpass
+
+restback:
+	SUBQ R15, SI
+	SUBQ R15, DI
+	SUBQ R15, R8
+	SUBQ R15, R9
+
+restpassed:
 	CMPQ q_cap+72(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+96(FP), R15
 	SHLQ $0x01, R15
 	SUBQ R15, SI
@@ -41960,204 +41636,11 @@ rest1next0:
 	SUBQ R15, R8
 	SUBQ R15, R9
 
-rest1plain:
+restplain:
 	MOVQ q_cap+72(FP), R15
 	MOVQ $0x00000000, q_cap+72(FP)
-	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, ldk+48(FP)
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         d+96(FP), R15
-	ANDQ         $0x0f, R15
-	LEAQ         (SI)(R15*2), SI
-	LEAQ         (DI)(R15*2), DI
-	LEAQ         (R8)(R15*2), R8
-	LEAQ         (R9)(R15*2), R9
-	VMOVUPS      -32(SI), Y21
-	VINSERTF64X4 $0x01, -32(SI)(AX*1), Z21, Z21
-	VMOVUPS      -32(DI), Y22
-	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z22, Z22
-	VMOVUPS      -32(R8), Y23
-	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z23, Z23
-	VMOVUPS      -32(R9), Y24
-	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	VMOVUPS      -32(SI)(AX*2), Y23
-	VINSERTF64X4 $0x01, -32(SI)(R10*1), Z23, Z23
-	VMOVUPS      -32(DI)(AX*2), Y26
-	VINSERTF64X4 $0x01, -32(DI)(R10*1), Z26, Z26
-	VMOVUPS      -32(R8)(AX*2), Y27
-	VINSERTF64X4 $0x01, -32(R8)(R10*1), Z27, Z27
-	VMOVUPS      -32(R9)(AX*2), Y28
-	VINSERTF64X4 $0x01, -32(R9)(R10*1), Z28, Z28
-	VUNPCKLPS    Z26, Z23, Z29
-	VUNPCKHPS    Z26, Z23, Z23
-	VUNPCKLPS    Z28, Z27, Z26
-	VUNPCKHPS    Z28, Z27, Z27
-	VUNPCKLPD    Z26, Z29, Z28
-	VUNPCKHPD    Z26, Z29, Z26
-	VUNPCKLPD    Z27, Z23, Z29
-	VUNPCKHPD    Z27, Z23, Z23
-	VSHUFF32X4   $0x88, Z28, Z24, Z27
-	VSHUFF32X4   $0xdd, Z28, Z24, Z28
-	VSHUFF32X4   $0x88, Z26, Z22, Z24
-	VSHUFF32X4   $0xdd, Z26, Z22, Z26
-	VSHUFF32X4   $0x88, Z29, Z25, Z22
-	VSHUFF32X4   $0xdd, Z29, Z25, Z29
-	VSHUFF32X4   $0x88, Z23, Z21, Z25
-	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 528(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 656(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 784(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 912(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1040(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 1168(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1296(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 1424(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1552(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1680(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1808(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 1936(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 2064(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 2192(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2320(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 2448(SP)
-	VMOVUPS      -32(SI)(AX*4), Y21
-	VINSERTF64X4 $0x01, -32(SI)(R11*1), Z21, Z21
-	VMOVUPS      -32(DI)(AX*4), Y22
-	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z22, Z22
-	VMOVUPS      -32(R8)(AX*4), Y23
-	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z23, Z23
-	VMOVUPS      -32(R9)(AX*4), Y24
-	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	VMOVUPS      -32(SI)(R10*2), Y23
-	VINSERTF64X4 $0x01, -32(SI)(R12*1), Z23, Z23
-	VMOVUPS      -32(DI)(R10*2), Y26
-	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z26, Z26
-	VMOVUPS      -32(R8)(R10*2), Y27
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z27, Z27
-	VMOVUPS      -32(R9)(R10*2), Y28
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z28, Z28
-	VUNPCKLPS    Z26, Z23, Z29
-	VUNPCKHPS    Z26, Z23, Z23
-	VUNPCKLPS    Z28, Z27, Z26
-	VUNPCKHPS    Z28, Z27, Z27
-	VUNPCKLPD    Z26, Z29, Z28
-	VUNPCKHPD    Z26, Z29, Z26
-	VUNPCKLPD    Z27, Z23, Z29
-	VUNPCKHPD    Z27, Z23, Z23
-	VSHUFF32X4   $0x88, Z28, Z24, Z27
-	VSHUFF32X4   $0xdd, Z28, Z24, Z28
-	VSHUFF32X4   $0x88, Z26, Z22, Z24
-	VSHUFF32X4   $0xdd, Z26, Z22, Z26
-	VSHUFF32X4   $0x88, Z29, Z25, Z22
-	VSHUFF32X4   $0xdd, Z29, Z25, Z29
-	VSHUFF32X4   $0x88, Z23, Z21, Z25
-	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 592(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 720(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 848(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 976(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1104(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 1232(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1360(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 1488(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1616(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1744(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1872(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 2000(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 2128(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 2256(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2384(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 2512(SP)
-	IMUL3Q       $-128, R15, R15
-
-rest2column:
-	VMOVUPS      2576(SP)(R15*1), Z21
-	VMOVUPS      2640(SP)(R15*1), Z22
-	VBROADCASTSS (R14), Z23
-	VFMADD231PS  Z21, Z23, Z9
-	VFMADD231PS  Z22, Z23, Z17
-	VBROADCASTSS 4(R14), Z23
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z22, Z23, Z18
-	VBROADCASTSS 8(R14), Z23
-	VFMADD231PS  Z21, Z23, Z11
-	VFMADD231PS  Z22, Z23, Z19
-	VBROADCASTSS 12(R14), Z23
-	VFMADD231PS  Z21, Z23, Z12
-	VFMADD231PS  Z22, Z23, Z20
-	ADDQ         R13, R14
-	ADDQ         $+128, R15
-	JNZ          rest2column
-	CMPQ         q_cap+72(FP), $0x00
-	JG           rest2plain
-	MOVQ         d+96(FP), R15
-	SHLQ         $0x01, R15
-	SUBQ         R15, SI
-	SUBQ         R15, DI
-	SUBQ         R15, R8
-	SUBQ         R15, R9
-
-rest2plain:
-	MOVQ q_cap+72(FP), R15
-	MOVQ $0x00000000, q_cap+72(FP)
+	CMPQ R15, $-8
+	JE   ahead8sum
 	CMPQ R15, $-4
 	JE   double4sum
 	JMP  double1sum
@@ -42663,60 +42146,49 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup1ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup1keys
 	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup1ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup1ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup1ahead:
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), R9
@@ -42790,57 +42262,11 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup2ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup2keys
 	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -42848,68 +42274,51 @@ linegroup2step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup2ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup2ahead:
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup3ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup3keys
 	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -42918,72 +42327,53 @@ linegroup3step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup3ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup3ahead:
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	PREFETCHT0       64(CX)
-	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVZXWD.Z      (R9), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup4ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ             (SI)(R12*2), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             v_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup4keys
 	VPMOVZXWD.Z      (R9), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
 	VFMADD231PS.BCST (R10), Z24, Z0
@@ -42993,7 +42383,44 @@ linegroup4step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        linegroup4ahead
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+linegroup4ahead:
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD.Z      (R9), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -43118,7 +42545,7 @@ done:
 
 // func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKInt8AVX512(SB), $2712-200
+TEXT ·skinnyQKInt8AVX512(SB), $1624-200
 	PCALIGN $0x40
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -43701,7 +43128,7 @@ ahead8rest:
 	SUBQ a_Far+192(FP), R8
 	SUBQ a_Far+192(FP), R9
 	MOVQ $-8, a_Q_cap+112(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -44367,7 +43794,7 @@ double4rest:
 	SUBQ a_Far+192(FP), R8
 	SUBQ a_Far+192(FP), R9
 	MOVQ $-4, a_Q_cap+112(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -44411,26 +43838,30 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, a_Ldk+48(FP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_N+120(FP), R15
-	SUBQ         a_S_len+8(FP), R15
-	MOVQ         $0x00000008, BP
-	CMPQ         R15, BP
-	CMOVQGT      BP, R15
-	LEAQ         heightsAVX512<>+32(SB), BP
-	MOVQ         (BP)(R15*8), R15
-	MOVQ         R15, 520(SP)
-	MOVQ         a_D+136(FP), R15
-	ANDQ         $0x0f, R15
-	LEAQ         (SI)(R15*1), SI
-	LEAQ         (DI)(R15*1), DI
-	LEAQ         (R8)(R15*1), R8
-	LEAQ         (R9)(R15*1), R9
+rest:
+	MOVQ    $0x00000000, a_Ldk+48(FP)
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    a_N+120(FP), R15
+	SUBQ    a_S_len+8(FP), R15
+	MOVQ    $0x00000008, BP
+	CMPQ    R15, BP
+	CMOVQGT BP, R15
+	LEAQ    heightsAVX512<>+32(SB), BP
+	MOVQ    (BP)(R15*8), R15
+	MOVQ    R15, 520(SP)
+	MOVQ    a_D+136(FP), R15
+	ANDQ    $0x0f, R15
+	LEAQ    (SI)(R15*1), SI
+	LEAQ    (DI)(R15*1), DI
+	LEAQ    (R8)(R15*1), R8
+	LEAQ    (R9)(R15*1), R9
+	MOVQ    $0x00000000, 528(SP)
+
+restpass:
+	XORQ         R15, R15
 	VMOVUPS      -16(SI), X20
 	VINSERTF32X4 $0x01, -16(SI)(AX*1), Z20, Z20
 	VINSERTF32X4 $0x02, -16(SI)(AX*2), Z20, Z20
@@ -44455,368 +43886,114 @@ rest1:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+64(FP), BP
-	VMOVUPS      (BP), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 528(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 592(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 656(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 720(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 784(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 848(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 912(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 976(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1040(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1104(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1168(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 1232(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1296(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1360(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1424(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 1488(SP)
-	IMUL3Q       $-64, R15, R15
+	VMOVUPS      Z23, 536(SP)
+	VMOVUPS      Z21, 792(SP)
+	VMOVUPS      Z24, 1048(SP)
+	VMOVUPS      Z20, 1304(SP)
 
-rest1column:
-	VMOVUPS          1552(SP)(R15*1), Z20
+restword:
+	VMOVUPS    536(SP)(R15*1), Z20
+	MOVQ       a_Scales_len+64(FP), BP
+	VMOVUPS    (BP), Z21
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, Z0, Z1, Z22
+	VSUBPS     Z1, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 536(SP)(R15*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, Z2, Z3, Z22
+	VSUBPS     Z3, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 600(SP)(R15*1)
+	VPSLLD     $0x08, Z20, Z22
+	VPSRAD     $0x18, Z22, Z22
+	VCVTDQ2PS  Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 664(SP)(R15*1)
+	VPSRAD     $0x18, Z20, Z20
+	VCVTDQ2PS  Z20, Z20
+	VMULPS     Z21, Z20, Z20
+	VMOVUPS    Z20, 728(SP)(R15*1)
+	ADDQ       $+256, R15
+	CMPQ       R15, $+1024
+	JNE        restword
+	MOVQ       a_D+136(FP), R15
+	ANDQ       $0x0f, R15
+	IMUL3Q     $-64, R15, R15
+
+restcolumn:
+	VMOVUPS          1560(SP)(R15*1), Z20
 	CMPQ             520(SP), $-126
 	VFMADD231PS.BCST (R14), Z20, Z8
 	VFMADD231PS.BCST 4(R14), Z20, Z9
 	VFMADD231PS.BCST 8(R14), Z20, Z10
 	VFMADD231PS.BCST 12(R14), Z20, Z11
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(R14), Z20, Z12
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(R14), Z20, Z13
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(R14), Z20, Z14
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(R14), Z20, Z15
 
-rest1next0:
-	ADDQ R13, R14
-	ADDQ $+64, R15
-	JNZ  rest1column
+restnext0:
+	ADDQ    R13, R14
+	ADDQ    $+64, R15
+	JNZ     restcolumn
+	MOVQ    a_Q_cap+112(FP), R15
+	CMPQ    R15, $-8
+	JE      restpassed
+	VMOVAPS Z8, Z20
+	VMOVAPS Z16, Z8
+	VMOVAPS Z20, Z16
+	VMOVAPS Z9, Z20
+	VMOVAPS Z17, Z9
+	VMOVAPS Z20, Z17
+	VMOVAPS Z10, Z20
+	VMOVAPS Z18, Z10
+	VMOVAPS Z20, Z18
+	VMOVAPS Z11, Z20
+	VMOVAPS Z19, Z11
+	VMOVAPS Z20, Z19
+	MOVQ    AX, R15
+	SHLQ    $0x02, R15
+	CMPQ    528(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 528(SP)
+	ADDQ    R15, SI
+	ADDQ    R15, DI
+	ADDQ    R15, R8
+	ADDQ    R15, R9
+	ADDQ    $0x40, a_Scales_len+64(FP)
+	MOVQ    a_D+136(FP), R15
+	ANDQ    $0x0f, R15
+	IMULQ   R13, R15
+	SUBQ    R15, R14
+	JMP     restpass
+
+restback:
+	SUBQ R15, SI
+	SUBQ R15, DI
+	SUBQ R15, R8
+	SUBQ R15, R9
+	SUBQ $0x40, a_Scales_len+64(FP)
+
+restpassed:
 	CMPQ a_Q_cap+112(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ a_D+136(FP), R15
 	SUBQ R15, SI
 	SUBQ R15, DI
 	SUBQ R15, R8
 	SUBQ R15, R9
 
-rest1plain:
+restplain:
 	MOVQ a_Q_cap+112(FP), R15
 	MOVQ $0x00000000, a_Q_cap+112(FP)
+	CMPQ R15, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, a_Ldk+48(FP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_D+136(FP), R15
-	ANDQ         $0x0f, R15
-	LEAQ         (SI)(R15*1), SI
-	LEAQ         (DI)(R15*1), DI
-	LEAQ         (R8)(R15*1), R8
-	LEAQ         (R9)(R15*1), R9
-	VMOVUPS      -16(SI), X20
-	VINSERTF32X4 $0x01, -16(SI)(AX*1), Z20, Z20
-	VINSERTF32X4 $0x02, -16(SI)(AX*2), Z20, Z20
-	VINSERTF32X4 $0x03, -16(SI)(R10*1), Z20, Z20
-	VMOVUPS      -16(DI), X21
-	VINSERTF32X4 $0x01, -16(DI)(AX*1), Z21, Z21
-	VINSERTF32X4 $0x02, -16(DI)(AX*2), Z21, Z21
-	VINSERTF32X4 $0x03, -16(DI)(R10*1), Z21, Z21
-	VMOVUPS      -16(R8), X22
-	VINSERTF32X4 $0x01, -16(R8)(AX*1), Z22, Z22
-	VINSERTF32X4 $0x02, -16(R8)(AX*2), Z22, Z22
-	VINSERTF32X4 $0x03, -16(R8)(R10*1), Z22, Z22
-	VMOVUPS      -16(R9), X23
-	VINSERTF32X4 $0x01, -16(R9)(AX*1), Z23, Z23
-	VINSERTF32X4 $0x02, -16(R9)(AX*2), Z23, Z23
-	VINSERTF32X4 $0x03, -16(R9)(R10*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+64(FP), BP
-	VMOVUPS      (BP), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 528(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 656(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 784(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 912(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1040(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1168(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1296(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1424(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1552(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1680(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1808(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 1936(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2064(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2192(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2320(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 2448(SP)
-	VMOVUPS      -16(SI)(AX*4), X20
-	VINSERTF32X4 $0x01, -16(SI)(R11*1), Z20, Z20
-	VINSERTF32X4 $0x02, -16(SI)(R10*2), Z20, Z20
-	VINSERTF32X4 $0x03, -16(SI)(R12*1), Z20, Z20
-	VMOVUPS      -16(DI)(AX*4), X21
-	VINSERTF32X4 $0x01, -16(DI)(R11*1), Z21, Z21
-	VINSERTF32X4 $0x02, -16(DI)(R10*2), Z21, Z21
-	VINSERTF32X4 $0x03, -16(DI)(R12*1), Z21, Z21
-	VMOVUPS      -16(R8)(AX*4), X22
-	VINSERTF32X4 $0x01, -16(R8)(R11*1), Z22, Z22
-	VINSERTF32X4 $0x02, -16(R8)(R10*2), Z22, Z22
-	VINSERTF32X4 $0x03, -16(R8)(R12*1), Z22, Z22
-	VMOVUPS      -16(R9)(AX*4), X23
-	VINSERTF32X4 $0x01, -16(R9)(R11*1), Z23, Z23
-	VINSERTF32X4 $0x02, -16(R9)(R10*2), Z23, Z23
-	VINSERTF32X4 $0x03, -16(R9)(R12*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+64(FP), BP
-	VMOVUPS      64(BP), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 592(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 720(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 848(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 976(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1104(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1232(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1360(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1488(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1616(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1744(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1872(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 2000(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2128(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2256(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2384(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 2512(SP)
-	IMUL3Q       $-128, R15, R15
-
-rest2column:
-	VMOVUPS      2576(SP)(R15*1), Z20
-	VMOVUPS      2640(SP)(R15*1), Z21
-	VBROADCASTSS (R14), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z16
-	VBROADCASTSS 4(R14), Z22
-	VFMADD231PS  Z20, Z22, Z9
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 8(R14), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z18
-	VBROADCASTSS 12(R14), Z22
-	VFMADD231PS  Z20, Z22, Z11
-	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         R13, R14
-	ADDQ         $+128, R15
-	JNZ          rest2column
-	CMPQ         a_Q_cap+112(FP), $0x00
-	JG           rest2plain
-	MOVQ         a_D+136(FP), R15
-	SUBQ         R15, SI
-	SUBQ         R15, DI
-	SUBQ         R15, R8
-	SUBQ         R15, R9
-
-rest2plain:
-	MOVQ a_Q_cap+112(FP), R15
-	MOVQ $0x00000000, a_Q_cap+112(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -45333,60 +44510,12 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    a_Scales_len+72(FP), R14
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
-	JNZ              linegroup1ahead
-	ADDQ             a_Next_cap+184(FP), CX
-	MOVQ             a_Next_len+176(FP), BX
-
-linegroup1ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup1store
-
-linegroup1step:
+	LEAQ             (SI)(R12*1), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             a_Scales_len+72(FP), R14
+	MOVQ             a_V_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup1keys
 	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R14), Z24, Z24
@@ -45395,7 +44524,40 @@ linegroup1step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R11, R11
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup1ahead
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        linegroup1ahead
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
+
+linegroup1ahead:
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), R9
@@ -45469,64 +44631,12 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    a_Scales_len+72(FP), R14
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
-	JNZ              linegroup2ahead
-	ADDQ             a_Next_cap+184(FP), CX
-	MOVQ             a_Next_len+176(FP), BX
-
-linegroup2ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup2store
-
-linegroup2step:
+	LEAQ             (SI)(R12*1), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             a_Scales_len+72(FP), R14
+	MOVQ             a_V_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup2keys
 	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R14), Z24, Z24
@@ -45536,75 +44646,54 @@ linegroup2step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R11, R11
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup2ahead
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        linegroup2ahead
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
+
+linegroup2ahead:
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    a_Scales_len+72(FP), R14
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
-	JNZ              linegroup3ahead
-	ADDQ             a_Next_cap+184(FP), CX
-	MOVQ             a_Next_len+176(FP), BX
-
-linegroup3ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup3store
-
-linegroup3step:
+	LEAQ             (SI)(R12*1), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             a_Scales_len+72(FP), R14
+	MOVQ             a_V_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup3keys
 	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R14), Z24, Z24
@@ -45615,79 +44704,56 @@ linegroup3step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R11, R11
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup3ahead
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        linegroup3ahead
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
+
+linegroup3ahead:
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R13*4), R10
-	MOVQ    a_Scales_len+72(FP), R14
-	MOVQ    a_V_len+40(FP), R11
-	SUBQ    $0x04, R11
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT0       (CX)
-	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	VPMOVSXBD.Z      (R9), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R14), Z24, Z24
-	ADDQ             a_Lsc+88(FP), R14
-	VFMADD231PS.BCST (R10), Z24, Z0
-	VFMADD231PS.BCST 4(R10), Z24, Z1
-	VFMADD231PS.BCST 8(R10), Z24, Z2
-	VFMADD231PS.BCST 12(R10), Z24, Z3
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
-	JNZ              linegroup4ahead
-	ADDQ             a_Next_cap+184(FP), CX
-	MOVQ             a_Next_len+176(FP), BX
-
-linegroup4ahead:
-	SUBQ $0x04, R11
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R11
-	JZ   linegroup4store
-
-linegroup4step:
+	LEAQ             (SI)(R12*1), R9
+	LEAQ             (DI)(R13*4), R10
+	MOVQ             a_Scales_len+72(FP), R14
+	MOVQ             a_V_len+40(FP), R11
+	TESTQ            $+1, R11
+	JZ               linegroup4keys
 	VPMOVSXBD.Z      (R9), K2, Z24
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R14), Z24, Z24
@@ -45699,7 +44765,46 @@ linegroup4step:
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R11, R11
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R11
+	JNZ        linegroup4ahead
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        linegroup4ahead
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
+
+linegroup4ahead:
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD.Z      (R9), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R14), Z24, Z24
+	ADDQ             a_Lsc+88(FP), R14
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	SUBQ             $0x02, R11
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -45833,7 +44938,7 @@ done:
 
 // func skinnyQKRowsAVX512(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsAVX512(SB), $560-160
+TEXT ·skinnyQKRowsAVX512(SB), $1136-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
 	MOVQ    k_base+24(FP), CX
@@ -46092,7 +45197,7 @@ group4rest:
 	ANDQ $0x07, R8
 	JZ   group4sum
 	MOVQ $+4, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -46368,7 +45473,7 @@ group8rest:
 	ANDQ $0x07, R8
 	JZ   group8sum
 	MOVQ $+8, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -46411,214 +45516,107 @@ group8store:
 	JMP store1
 
 	// The remaining columns.
-rest1:
-	MOVQ             n+96(FP), R8
-	SUBQ             s_len+8(FP), R8
-	MOVQ             $0x00000008, R9
-	CMPQ             R8, R9
-	CMOVQGT          R9, R8
-	LEAQ             heightsAVX512<>+32(SB), R9
-	MOVQ             (R9)(R8*8), R8
-	MOVQ             R8, 552(SP)
-	MOVQ             d+104(FP), R8
-	ANDQ             $0x07, R8
-	LEAQ             (DX)(R8*4), DX
-	MOVQ             (BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y8
-	MOVQ             32(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z8, Z8
-	MOVQ             8(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y9
-	MOVQ             40(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z9, Z9
-	MOVQ             16(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y10
-	MOVQ             48(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z10, Z10
-	MOVQ             24(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y11
-	MOVQ             56(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z11, Z11
-	VUNPCKLPS        Z9, Z8, Z12
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z8, Z12
-	VUNPCKHPD        Z10, Z8, Z8
-	MOVQ             64(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y10
-	MOVQ             96(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z10, Z10
-	MOVQ             72(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y13
-	MOVQ             104(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z13, Z13
-	MOVQ             80(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y14
-	MOVQ             112(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z14, Z14
-	MOVQ             88(BX), R9
-	VMOVUPS          -32(DX)(R9*1), Y15
-	MOVQ             120(BX), R9
-	VINSERTF64X4     $0x01, -32(DX)(R9*1), Z15, Z15
-	VUNPCKLPS        Z13, Z10, Z16
-	VUNPCKHPS        Z13, Z10, Z10
-	VUNPCKLPS        Z15, Z14, Z13
-	VUNPCKHPS        Z15, Z14, Z14
-	VUNPCKLPD        Z13, Z16, Z15
-	VUNPCKHPD        Z13, Z16, Z13
-	VUNPCKLPD        Z14, Z10, Z16
-	VUNPCKHPD        Z14, Z10, Z10
-	VSHUFF32X4       $0x88, Z15, Z11, Z14
-	VSHUFF32X4       $0xdd, Z15, Z11, Z14
-	VSHUFF32X4       $0x88, Z13, Z9, Z11
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z16, Z12, Z9
-	VSHUFF32X4       $0xdd, Z16, Z12, Z15
-	VSHUFF32X4       $0x88, Z10, Z8, Z12
-	VSHUFF32X4       $0xdd, Z10, Z8, Z8
-	CMPQ             R8, $0x07
-	JL               rest1skip1
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z11, Z0
-	VFMADD231PS.BCST 4(DI), Z11, Z1
-	VFMADD231PS.BCST 8(DI), Z11, Z2
-	VFMADD231PS.BCST 12(DI), Z11, Z3
-	JEQ              rest1next0
-	VFMADD231PS.BCST 16(DI), Z11, Z4
-	JPS              rest1next0
-	VFMADD231PS.BCST 20(DI), Z11, Z5
-	JCC              rest1next0
-	VFMADD231PS.BCST 24(DI), Z11, Z6
-	JPL              rest1next0
-	VFMADD231PS.BCST 28(DI), Z11, Z7
+rest:
+	MOVQ         n+96(FP), R8
+	SUBQ         s_len+8(FP), R8
+	MOVQ         $0x00000008, R9
+	CMPQ         R8, R9
+	CMOVQGT      R9, R8
+	LEAQ         heightsAVX512<>+32(SB), R9
+	MOVQ         (R9)(R8*8), R8
+	MOVQ         R8, 552(SP)
+	MOVQ         d+104(FP), R8
+	ANDQ         $0x07, R8
+	LEAQ         (DX)(R8*4), DX
+	XORQ         R8, R8
+	MOVQ         (BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y8
+	MOVQ         32(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z8, Z8
+	MOVQ         8(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y9
+	MOVQ         40(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z9, Z9
+	MOVQ         16(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y10
+	MOVQ         48(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z10, Z10
+	MOVQ         24(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y11
+	MOVQ         56(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z11, Z11
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	MOVQ         64(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y10
+	MOVQ         96(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z10, Z10
+	MOVQ         72(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y13
+	MOVQ         104(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z13, Z13
+	MOVQ         80(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y14
+	MOVQ         112(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z14, Z14
+	MOVQ         88(BX), R8
+	VMOVUPS      -32(DX)(R8*1), Y15
+	MOVQ         120(BX), R8
+	VINSERTF64X4 $0x01, -32(DX)(R8*1), Z15, Z15
+	VUNPCKLPS    Z13, Z10, Z16
+	VUNPCKHPS    Z13, Z10, Z10
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z10, Z16
+	VUNPCKHPD    Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z15, Z11, Z14
+	VSHUFF32X4   $0xdd, Z15, Z11, Z15
+	VSHUFF32X4   $0x88, Z13, Z9, Z11
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z16, Z12, Z9
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z10, Z8, Z12
+	VSHUFF32X4   $0xdd, Z10, Z8, Z8
+	VMOVUPS      Z14, 560(SP)
+	VMOVUPS      Z11, 624(SP)
+	VMOVUPS      Z9, 688(SP)
+	VMOVUPS      Z12, 752(SP)
+	VMOVUPS      Z15, 816(SP)
+	VMOVUPS      Z13, 880(SP)
+	VMOVUPS      Z16, 944(SP)
+	VMOVUPS      Z8, 1008(SP)
+	MOVQ         d+104(FP), R8
+	ANDQ         $0x07, R8
+	IMUL3Q       $-64, R8, R8
 
-rest1next0:
-	ADDQ SI, DI
-
-rest1skip1:
-	CMPQ             R8, $0x06
-	JL               rest1skip2
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z9, Z0
-	VFMADD231PS.BCST 4(DI), Z9, Z1
-	VFMADD231PS.BCST 8(DI), Z9, Z2
-	VFMADD231PS.BCST 12(DI), Z9, Z3
-	JEQ              rest1next1
-	VFMADD231PS.BCST 16(DI), Z9, Z4
-	JPS              rest1next1
-	VFMADD231PS.BCST 20(DI), Z9, Z5
-	JCC              rest1next1
-	VFMADD231PS.BCST 24(DI), Z9, Z6
-	JPL              rest1next1
-	VFMADD231PS.BCST 28(DI), Z9, Z7
-
-rest1next1:
-	ADDQ SI, DI
-
-rest1skip2:
-	CMPQ             R8, $0x05
-	JL               rest1skip3
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z12, Z0
-	VFMADD231PS.BCST 4(DI), Z12, Z1
-	VFMADD231PS.BCST 8(DI), Z12, Z2
-	VFMADD231PS.BCST 12(DI), Z12, Z3
-	JEQ              rest1next2
-	VFMADD231PS.BCST 16(DI), Z12, Z4
-	JPS              rest1next2
-	VFMADD231PS.BCST 20(DI), Z12, Z5
-	JCC              rest1next2
-	VFMADD231PS.BCST 24(DI), Z12, Z6
-	JPL              rest1next2
-	VFMADD231PS.BCST 28(DI), Z12, Z7
-
-rest1next2:
-	ADDQ SI, DI
-
-rest1skip3:
-	CMPQ             R8, $0x04
-	JL               rest1skip4
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z14, Z0
-	VFMADD231PS.BCST 4(DI), Z14, Z1
-	VFMADD231PS.BCST 8(DI), Z14, Z2
-	VFMADD231PS.BCST 12(DI), Z14, Z3
-	JEQ              rest1next3
-	VFMADD231PS.BCST 16(DI), Z14, Z4
-	JPS              rest1next3
-	VFMADD231PS.BCST 20(DI), Z14, Z5
-	JCC              rest1next3
-	VFMADD231PS.BCST 24(DI), Z14, Z6
-	JPL              rest1next3
-	VFMADD231PS.BCST 28(DI), Z14, Z7
-
-rest1next3:
-	ADDQ SI, DI
-
-rest1skip4:
-	CMPQ             R8, $0x03
-	JL               rest1skip5
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z13, Z0
-	VFMADD231PS.BCST 4(DI), Z13, Z1
-	VFMADD231PS.BCST 8(DI), Z13, Z2
-	VFMADD231PS.BCST 12(DI), Z13, Z3
-	JEQ              rest1next4
-	VFMADD231PS.BCST 16(DI), Z13, Z4
-	JPS              rest1next4
-	VFMADD231PS.BCST 20(DI), Z13, Z5
-	JCC              rest1next4
-	VFMADD231PS.BCST 24(DI), Z13, Z6
-	JPL              rest1next4
-	VFMADD231PS.BCST 28(DI), Z13, Z7
-
-rest1next4:
-	ADDQ SI, DI
-
-rest1skip5:
-	CMPQ             R8, $0x02
-	JL               rest1skip6
-	CMPQ             552(SP), $-126
-	VFMADD231PS.BCST (DI), Z15, Z0
-	VFMADD231PS.BCST 4(DI), Z15, Z1
-	VFMADD231PS.BCST 8(DI), Z15, Z2
-	VFMADD231PS.BCST 12(DI), Z15, Z3
-	JEQ              rest1next5
-	VFMADD231PS.BCST 16(DI), Z15, Z4
-	JPS              rest1next5
-	VFMADD231PS.BCST 20(DI), Z15, Z5
-	JCC              rest1next5
-	VFMADD231PS.BCST 24(DI), Z15, Z6
-	JPL              rest1next5
-	VFMADD231PS.BCST 28(DI), Z15, Z7
-
-rest1next5:
-	ADDQ SI, DI
-
-rest1skip6:
-	CMPQ             R8, $0x01
-	JL               rest1skip7
+restcolumn:
+	VMOVUPS          1072(SP)(R8*1), Z8
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z8, Z0
 	VFMADD231PS.BCST 4(DI), Z8, Z1
 	VFMADD231PS.BCST 8(DI), Z8, Z2
 	VFMADD231PS.BCST 12(DI), Z8, Z3
-	JEQ              rest1next6
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z8, Z4
-	JPS              rest1next6
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z8, Z5
-	JCC              rest1next6
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z8, Z6
-	JPL              rest1next6
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z8, Z7
 
-rest1next6:
+restnext0:
 	ADDQ SI, DI
-
-rest1skip7:
+	ADDQ $+64, R8
+	JNZ  restcolumn
 	MOVQ q_cap+88(FP), R8
 	MOVQ $0x00000000, q_cap+88(FP)
 	CMPQ R8, $+8
@@ -47085,52 +46083,53 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup1fewer
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
 	PCALIGN $0x40
 
 linegroup1turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup1ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ             $0x02, R10
-	JZ               linegroup1store
-	MOVQ             (R8), R10
-	VMOVUPS          (AX)(R10*1), Z24
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -47204,198 +46203,197 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup2fewer
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
 	PCALIGN $0x40
 
 linegroup2turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup2ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ             $0x02, R10
-	JZ               linegroup2store
-	MOVQ             (R8), R10
-	VMOVUPS          (AX)(R10*1), Z24
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup3fewer
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
 	PCALIGN $0x40
 
 linegroup3turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup3ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ             $0x02, R10
-	JZ               linegroup3store
-	MOVQ             (R8), R10
-	VMOVUPS          (AX)(R10*1), Z24
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup4fewer
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
 	PCALIGN $0x40
 
 linegroup4turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R14
-	VMOVUPS          (AX)(R14*1), Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup4ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, next_cap+152(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ             $0x02, R10
-	JZ               linegroup4store
-	MOVQ             (R8), R10
-	VMOVUPS          (AX)(R10*1), Z24
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000008, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	LEAQ    heightsAVX512<>+24(SB), R8
-	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      linegroup8fewer
-	PCALIGN $0x40
-
-linegroup8turn:
-	PREFETCHT1       (CX)
+	MOVQ             24(SP), AX
+	MOVQ             $0x00000008, R8
+	CMPQ             AX, R8
+	CMOVQGT          R8, AX
+	LEAQ             heightsAVX512<>+24(SB), R8
+	MOVQ             (R8)(AX*8), AX
+	MOVQ             AX, 16(SP)
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup8keys
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
 	CMPQ             16(SP), $-126
@@ -47412,9 +46410,31 @@ linegroup8turn:
 	VFMADD231PS.BCST 28(R9), Z24, Z7
 
 linegroup8next0:
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+
+linegroup8keys:
+	TESTQ   R10, R10
+	JZ      linegroup8store
+	PCALIGN $0x40
+
+linegroup8turn:
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup8ahead
+	MOVQ       next_cap+152(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup8ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, next_cap+152(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup8ahead:
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
 	CMPQ             16(SP), $-126
@@ -47431,29 +46451,10 @@ linegroup8next0:
 	VFMADD231PS.BCST 28(R9), Z24, Z7
 
 linegroup8next1:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	ADDQ $+128, CX
-	SUBQ $+128, DX
-	JNZ  linegroup8ahead
-	MOVQ next_cap+152(FP), R14
-	CMPQ R14, 8(SP)
-	JE   linegroup8ahead
-	ADDQ $0x08, R14
-	MOVQ R14, next_cap+152(FP)
-	MOVQ (R14), CX
-	ADDQ (SP), CX
-	MOVQ next_len+144(FP), DX
-
-linegroup8ahead:
-	SUBQ $0x02, R10
-	JGE  linegroup8turn
-
-linegroup8fewer:
-	ADDQ             $0x02, R10
-	JZ               linegroup8store
-	MOVQ             (R8), R10
-	VMOVUPS          (AX)(R10*1), Z24
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VMOVUPS          (AX)(R14*1), Z24
 	CMPQ             16(SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -47470,6 +46471,8 @@ linegroup8fewer:
 linegroup8next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
+	SUBQ $0x02, R10
+	JNZ  linegroup8turn
 
 linegroup8store:
 lineseveralstore:
@@ -47567,23 +46570,20 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000004, CX
-	CMPQ    AX, CX
-	CMOVQGT CX, AX
-	LEAQ    heightsAVX512<>+56(SB), CX
-	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*4), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x02, R10
-	JL      rest1group4fewer
-	PCALIGN $0x40
-
-rest1group4turn:
+	MOVQ             24(SP), AX
+	MOVQ             $0x00000004, CX
+	CMPQ             AX, CX
+	CMOVQGT          CX, AX
+	LEAQ             heightsAVX512<>+56(SB), CX
+	MOVQ             (CX)(AX*8), AX
+	MOVQ             AX, 16(SP)
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*4), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               rest1group4keys
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
@@ -47596,8 +46596,16 @@ rest1group4turn:
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 
 rest1group4next0:
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
+	ADDQ $0x08, R8
+	ADDQ DI, R9
+	DECQ R10
+
+rest1group4keys:
+	TESTQ   R10, R10
+	JZ      rest1group4store
+	PCALIGN $0x40
+
+rest1group4turn:
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
@@ -47610,14 +46618,8 @@ rest1group4next0:
 	VFMADD231PS.BCST 12(R9), Z24, Z3
 
 rest1group4next1:
-	ADDQ $0x08, R8
-	ADDQ DI, R9
-	SUBQ $0x02, R10
-	JGE  rest1group4turn
-
-rest1group4fewer:
-	ADDQ             $0x02, R10
-	JZ               rest1group4store
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
 	CMPQ             16(SP), $-126
@@ -47632,6 +46634,8 @@ rest1group4fewer:
 rest1group4next2:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
+	SUBQ $0x02, R10
+	JNZ  rest1group4turn
 
 rest1group4store:
 	MOVQ    o_cap+16(FP), AX
@@ -47681,7 +46685,7 @@ done:
 
 // func longQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsF16AVX512(SB), $2744-160
+TEXT ·longQKRowsF16AVX512(SB), $1656-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
@@ -48290,7 +47294,7 @@ ahead8rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-8, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -48997,7 +48001,7 @@ double4rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, q_cap+88(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -49041,416 +48045,173 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ          $0x00000000, 8(SP)
-	VXORPS        Z1, Z1, Z1
-	VXORPS        Z2, Z2, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
-	VXORPS        Z7, Z7, Z7
-	VXORPS        Z8, Z8, Z8
-	MOVQ          n+96(FP), R8
-	SUBQ          s_len+8(FP), R8
-	MOVQ          $0x00000008, R9
-	CMPQ          R8, R9
-	CMOVQGT       R9, R8
-	LEAQ          heightsAVX512<>+32(SB), R9
-	MOVQ          (R9)(R8*8), R8
-	MOVQ          R8, 552(SP)
-	MOVQ          d+104(FP), R8
-	ANDQ          $0x0f, R8
-	LEAQ          (DX)(R8*2), DX
-	MOVQ          (BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y21
-	MOVQ          32(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z21, Z21
-	MOVQ          8(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y22
-	MOVQ          40(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z22, Z22
-	MOVQ          16(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          48(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          24(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y24
-	MOVQ          56(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	MOVQ          64(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          96(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          72(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y26
-	MOVQ          104(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z26, Z26
-	MOVQ          80(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y27
-	MOVQ          112(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z27, Z27
-	MOVQ          88(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y28
-	MOVQ          120(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 560(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 624(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 688(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 752(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 816(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 880(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 944(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1008(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1072(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1136(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1200(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1264(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 1328(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1392(SP)
+rest:
+	MOVQ    $0x00000000, 8(SP)
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    n+96(FP), R8
+	SUBQ    s_len+8(FP), R8
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 552(SP)
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	LEAQ    (DX)(R8*2), DX
+	MOVQ    $0x00000000, 560(SP)
+
+restpass:
+	XORQ         R8, R8
+	MOVQ         (BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y21
+	MOVQ         32(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z21, Z21
+	MOVQ         8(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y22
+	MOVQ         40(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z22, Z22
+	MOVQ         16(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y23
+	MOVQ         48(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
+	MOVQ         24(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y24
+	MOVQ         56(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	MOVQ         64(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y23
+	MOVQ         96(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
+	MOVQ         72(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y26
+	MOVQ         104(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z26, Z26
+	MOVQ         80(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y27
+	MOVQ         112(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z27, Z27
+	MOVQ         88(BX), R9
+	VMOVUPS      -32(DX)(R9*1), Y28
+	MOVQ         120(BX), R9
+	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z28, Z28
+	VUNPCKLPS    Z26, Z23, Z29
+	VUNPCKHPS    Z26, Z23, Z23
+	VUNPCKLPS    Z28, Z27, Z26
+	VUNPCKHPS    Z28, Z27, Z27
+	VUNPCKLPD    Z26, Z29, Z28
+	VUNPCKHPD    Z26, Z29, Z26
+	VUNPCKLPD    Z27, Z23, Z29
+	VUNPCKHPD    Z27, Z23, Z23
+	VSHUFF32X4   $0x88, Z28, Z24, Z27
+	VSHUFF32X4   $0xdd, Z28, Z24, Z28
+	VSHUFF32X4   $0x88, Z26, Z22, Z24
+	VSHUFF32X4   $0xdd, Z26, Z22, Z26
+	VSHUFF32X4   $0x88, Z29, Z25, Z22
+	VSHUFF32X4   $0xdd, Z29, Z25, Z29
+	VSHUFF32X4   $0x88, Z23, Z21, Z25
+	VSHUFF32X4   $0xdd, Z23, Z21, Z21
+	VMOVUPS      Z27, 568(SP)
+	VMOVUPS      Z24, 696(SP)
+	VMOVUPS      Z22, 824(SP)
+	VMOVUPS      Z25, 952(SP)
+	VMOVUPS      Z28, 1080(SP)
+	VMOVUPS      Z26, 1208(SP)
+	VMOVUPS      Z29, 1336(SP)
+	VMOVUPS      Z21, 1464(SP)
+
+restword:
+	VMOVUPS       568(SP)(R8*1), Z21
 	VPERMW        Z21, Z0, Z21
 	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 1456(SP)
+	VMOVUPS       Z22, 568(SP)(R8*1)
 	VEXTRACTI64X4 $0x01, Z21, Y21
 	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 1520(SP)
+	VMOVUPS       Z21, 632(SP)(R8*1)
+	ADDQ          $+128, R8
+	CMPQ          R8, $+1024
+	JNE           restword
+	MOVQ          d+104(FP), R8
+	ANDQ          $0x0f, R8
 	IMUL3Q        $-64, R8, R8
 
-rest1column:
-	VMOVUPS          1584(SP)(R8*1), Z21
+restcolumn:
+	VMOVUPS          1592(SP)(R8*1), Z21
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
 	VFMADD231PS.BCST 12(DI), Z21, Z12
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z21, Z13
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z21, Z14
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z21, Z15
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z21, Z16
 
-rest1next0:
-	ADDQ SI, DI
-	ADDQ $+64, R8
-	JNZ  rest1column
+restnext0:
+	ADDQ    SI, DI
+	ADDQ    $+64, R8
+	JNZ     restcolumn
+	MOVQ    q_cap+88(FP), R8
+	CMPQ    R8, $-8
+	JE      restpassed
+	VMOVAPS Z9, Z21
+	VMOVAPS Z17, Z9
+	VMOVAPS Z21, Z17
+	VMOVAPS Z10, Z21
+	VMOVAPS Z18, Z10
+	VMOVAPS Z21, Z18
+	VMOVAPS Z11, Z21
+	VMOVAPS Z19, Z11
+	VMOVAPS Z21, Z19
+	VMOVAPS Z12, Z21
+	VMOVAPS Z20, Z12
+	VMOVAPS Z21, Z20
+	MOVQ    $0x00000080, R8
+	CMPQ    560(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 560(SP)
+	ADDQ    R8, BX
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	IMULQ   SI, R8
+	SUBQ    R8, DI
+	JMP     restpass
+
+restback:
+	SUBQ R8, BX
+
+restpassed:
 	CMPQ q_cap+88(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+104(FP), R8
 	SHLQ $0x01, R8
 	SUBQ R8, DX
 
-rest1plain:
+restplain:
 	MOVQ q_cap+88(FP), R8
 	MOVQ $0x00000000, q_cap+88(FP)
+	CMPQ R8, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ          $0x00000000, 8(SP)
-	VXORPS        Z1, Z1, Z1
-	VXORPS        Z2, Z2, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
-	VXORPS        Z7, Z7, Z7
-	VXORPS        Z8, Z8, Z8
-	MOVQ          d+104(FP), R8
-	ANDQ          $0x0f, R8
-	LEAQ          (DX)(R8*2), DX
-	MOVQ          (BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y21
-	MOVQ          32(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z21, Z21
-	MOVQ          8(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y22
-	MOVQ          40(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z22, Z22
-	MOVQ          16(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          48(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          24(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y24
-	MOVQ          56(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	MOVQ          64(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          96(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          72(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y26
-	MOVQ          104(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z26, Z26
-	MOVQ          80(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y27
-	MOVQ          112(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z27, Z27
-	MOVQ          88(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y28
-	MOVQ          120(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 560(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 688(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 816(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 944(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 1072(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1200(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 1328(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1456(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1584(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1712(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1840(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1968(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 2096(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2224(SP)
-	VPERMW        Z21, Z0, Z21
-	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 2352(SP)
-	VEXTRACTI64X4 $0x01, Z21, Y21
-	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 2480(SP)
-	MOVQ          128(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y21
-	MOVQ          160(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z21, Z21
-	MOVQ          136(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y22
-	MOVQ          168(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z22, Z22
-	MOVQ          144(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          176(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          152(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y24
-	MOVQ          184(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z24, Z24
-	VUNPCKLPS     Z22, Z21, Z25
-	VUNPCKHPS     Z22, Z21, Z21
-	VUNPCKLPS     Z24, Z23, Z22
-	VUNPCKHPS     Z24, Z23, Z23
-	VUNPCKLPD     Z22, Z25, Z24
-	VUNPCKHPD     Z22, Z25, Z22
-	VUNPCKLPD     Z23, Z21, Z25
-	VUNPCKHPD     Z23, Z21, Z21
-	MOVQ          192(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y23
-	MOVQ          224(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ          200(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y26
-	MOVQ          232(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z26, Z26
-	MOVQ          208(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y27
-	MOVQ          240(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z27, Z27
-	MOVQ          216(BX), R9
-	VMOVUPS       -32(DX)(R9*1), Y28
-	MOVQ          248(BX), R9
-	VINSERTF64X4  $0x01, -32(DX)(R9*1), Z28, Z28
-	VUNPCKLPS     Z26, Z23, Z29
-	VUNPCKHPS     Z26, Z23, Z23
-	VUNPCKLPS     Z28, Z27, Z26
-	VUNPCKHPS     Z28, Z27, Z27
-	VUNPCKLPD     Z26, Z29, Z28
-	VUNPCKHPD     Z26, Z29, Z26
-	VUNPCKLPD     Z27, Z23, Z29
-	VUNPCKHPD     Z27, Z23, Z23
-	VSHUFF32X4    $0x88, Z28, Z24, Z27
-	VSHUFF32X4    $0xdd, Z28, Z24, Z28
-	VSHUFF32X4    $0x88, Z26, Z22, Z24
-	VSHUFF32X4    $0xdd, Z26, Z22, Z26
-	VSHUFF32X4    $0x88, Z29, Z25, Z22
-	VSHUFF32X4    $0xdd, Z29, Z25, Z29
-	VSHUFF32X4    $0x88, Z23, Z21, Z25
-	VSHUFF32X4    $0xdd, Z23, Z21, Z21
-	VPERMW        Z27, Z0, Z27
-	VCVTPH2PS     Y27, Z23
-	VMOVUPS       Z23, 624(SP)
-	VEXTRACTI64X4 $0x01, Z27, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 752(SP)
-	VPERMW        Z24, Z0, Z24
-	VCVTPH2PS     Y24, Z23
-	VMOVUPS       Z23, 880(SP)
-	VEXTRACTI64X4 $0x01, Z24, Y23
-	VCVTPH2PS     Y23, Z23
-	VMOVUPS       Z23, 1008(SP)
-	VPERMW        Z22, Z0, Z22
-	VCVTPH2PS     Y22, Z23
-	VMOVUPS       Z23, 1136(SP)
-	VEXTRACTI64X4 $0x01, Z22, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1264(SP)
-	VPERMW        Z25, Z0, Z25
-	VCVTPH2PS     Y25, Z22
-	VMOVUPS       Z22, 1392(SP)
-	VEXTRACTI64X4 $0x01, Z25, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1520(SP)
-	VPERMW        Z28, Z0, Z28
-	VCVTPH2PS     Y28, Z22
-	VMOVUPS       Z22, 1648(SP)
-	VEXTRACTI64X4 $0x01, Z28, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 1776(SP)
-	VPERMW        Z26, Z0, Z26
-	VCVTPH2PS     Y26, Z22
-	VMOVUPS       Z22, 1904(SP)
-	VEXTRACTI64X4 $0x01, Z26, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2032(SP)
-	VPERMW        Z29, Z0, Z29
-	VCVTPH2PS     Y29, Z22
-	VMOVUPS       Z22, 2160(SP)
-	VEXTRACTI64X4 $0x01, Z29, Y22
-	VCVTPH2PS     Y22, Z22
-	VMOVUPS       Z22, 2288(SP)
-	VPERMW        Z21, Z0, Z21
-	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 2416(SP)
-	VEXTRACTI64X4 $0x01, Z21, Y21
-	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 2544(SP)
-	IMUL3Q        $-128, R8, R8
-
-rest2column:
-	VMOVUPS      2608(SP)(R8*1), Z21
-	VMOVUPS      2672(SP)(R8*1), Z22
-	VBROADCASTSS (DI), Z23
-	VFMADD231PS  Z21, Z23, Z9
-	VFMADD231PS  Z22, Z23, Z17
-	VBROADCASTSS 4(DI), Z23
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z22, Z23, Z18
-	VBROADCASTSS 8(DI), Z23
-	VFMADD231PS  Z21, Z23, Z11
-	VFMADD231PS  Z22, Z23, Z19
-	VBROADCASTSS 12(DI), Z23
-	VFMADD231PS  Z21, Z23, Z12
-	VFMADD231PS  Z22, Z23, Z20
-	ADDQ         SI, DI
-	ADDQ         $+128, R8
-	JNZ          rest2column
-	CMPQ         q_cap+88(FP), $0x00
-	JG           rest2plain
-	MOVQ         d+104(FP), R8
-	SHLQ         $0x01, R8
-	SUBQ         R8, DX
-
-rest2plain:
-	MOVQ q_cap+88(FP), R8
-	MOVQ $0x00000000, q_cap+88(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -49938,66 +48699,55 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup1ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup1ahead:
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -50071,63 +48821,13 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup2ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
@@ -50135,74 +48835,57 @@ linegroup2step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup2ahead:
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup3ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
@@ -50211,78 +48894,59 @@ linegroup3step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup3ahead:
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup4ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
 	VFMADD231PS.BCST (R9), Z24, Z0
@@ -50292,7 +48956,48 @@ linegroup4step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup4ahead:
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -50423,7 +49128,7 @@ done:
 
 // func longQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsBF16AVX512(SB), $2744-160
+TEXT ·longQKRowsBF16AVX512(SB), $1656-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
@@ -50958,7 +49663,7 @@ double1rest:
 	ANDQ $0x0f, R8
 	JZ   double1sum
 	MOVQ $+1, q_cap+88(FP)
-	JMP  rest2
+	JMP  rest
 
 double1sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -51402,7 +50107,7 @@ ahead8rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-8, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -52045,7 +50750,7 @@ double4rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, q_cap+88(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -52104,27 +50809,31 @@ store2:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         n+96(FP), R8
-	SUBQ         s_len+8(FP), R8
-	MOVQ         $0x00000008, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	LEAQ         heightsAVX512<>+32(SB), R9
-	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
-	MOVQ         d+104(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*2), DX
+rest:
+	MOVQ    $0x00000000, 8(SP)
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    n+96(FP), R8
+	SUBQ    s_len+8(FP), R8
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 552(SP)
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	LEAQ    (DX)(R8*2), DX
+	MOVQ    $0x00000000, 560(SP)
+
+restpass:
+	XORQ         R8, R8
 	MOVQ         (BX), R9
 	VMOVUPS      -32(DX)(R9*1), Y21
 	MOVQ         32(BX), R9
@@ -52181,290 +50890,89 @@ rest1:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 560(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 624(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 688(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 752(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 816(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 880(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 944(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 1008(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1072(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1136(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1200(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 1264(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 1328(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 1392(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 1456(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 1520(SP)
-	IMUL3Q       $-64, R8, R8
+	VMOVUPS      Z27, 568(SP)
+	VMOVUPS      Z24, 696(SP)
+	VMOVUPS      Z22, 824(SP)
+	VMOVUPS      Z25, 952(SP)
+	VMOVUPS      Z28, 1080(SP)
+	VMOVUPS      Z26, 1208(SP)
+	VMOVUPS      Z29, 1336(SP)
+	VMOVUPS      Z21, 1464(SP)
 
-rest1column:
-	VMOVUPS          1584(SP)(R8*1), Z21
+restword:
+	VMOVUPS 568(SP)(R8*1), Z21
+	VPSLLD  $0x10, Z21, Z22
+	VMOVUPS Z22, 568(SP)(R8*1)
+	VANDPS  Z0, Z21, Z21
+	VMOVUPS Z21, 632(SP)(R8*1)
+	ADDQ    $+128, R8
+	CMPQ    R8, $+1024
+	JNE     restword
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	IMUL3Q  $-64, R8, R8
+
+restcolumn:
+	VMOVUPS          1592(SP)(R8*1), Z21
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
 	VFMADD231PS.BCST 12(DI), Z21, Z12
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z21, Z13
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z21, Z14
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z21, Z15
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z21, Z16
 
-rest1next0:
-	ADDQ SI, DI
-	ADDQ $+64, R8
-	JNZ  rest1column
+restnext0:
+	ADDQ    SI, DI
+	ADDQ    $+64, R8
+	JNZ     restcolumn
+	MOVQ    q_cap+88(FP), R8
+	CMPQ    R8, $-8
+	JE      restpassed
+	VMOVAPS Z9, Z21
+	VMOVAPS Z17, Z9
+	VMOVAPS Z21, Z17
+	VMOVAPS Z10, Z21
+	VMOVAPS Z18, Z10
+	VMOVAPS Z21, Z18
+	VMOVAPS Z11, Z21
+	VMOVAPS Z19, Z11
+	VMOVAPS Z21, Z19
+	VMOVAPS Z12, Z21
+	VMOVAPS Z20, Z12
+	VMOVAPS Z21, Z20
+	MOVQ    $0x00000080, R8
+	CMPQ    560(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 560(SP)
+	ADDQ    R8, BX
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	IMULQ   SI, R8
+	SUBQ    R8, DI
+	JMP     restpass
+
+restback:
+	SUBQ R8, BX
+
+restpassed:
 	CMPQ q_cap+88(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+104(FP), R8
 	SHLQ $0x01, R8
 	SUBQ R8, DX
 
-rest1plain:
+restplain:
 	MOVQ q_cap+88(FP), R8
 	MOVQ $0x00000000, q_cap+88(FP)
-	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         d+104(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*2), DX
-	MOVQ         (BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y21
-	MOVQ         32(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z21, Z21
-	MOVQ         8(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y22
-	MOVQ         40(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z22, Z22
-	MOVQ         16(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y23
-	MOVQ         48(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ         24(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y24
-	MOVQ         56(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	MOVQ         64(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y23
-	MOVQ         96(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ         72(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y26
-	MOVQ         104(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z26, Z26
-	MOVQ         80(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y27
-	MOVQ         112(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z27, Z27
-	MOVQ         88(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y28
-	MOVQ         120(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z28, Z28
-	VUNPCKLPS    Z26, Z23, Z29
-	VUNPCKHPS    Z26, Z23, Z23
-	VUNPCKLPS    Z28, Z27, Z26
-	VUNPCKHPS    Z28, Z27, Z27
-	VUNPCKLPD    Z26, Z29, Z28
-	VUNPCKHPD    Z26, Z29, Z26
-	VUNPCKLPD    Z27, Z23, Z29
-	VUNPCKHPD    Z27, Z23, Z23
-	VSHUFF32X4   $0x88, Z28, Z24, Z27
-	VSHUFF32X4   $0xdd, Z28, Z24, Z28
-	VSHUFF32X4   $0x88, Z26, Z22, Z24
-	VSHUFF32X4   $0xdd, Z26, Z22, Z26
-	VSHUFF32X4   $0x88, Z29, Z25, Z22
-	VSHUFF32X4   $0xdd, Z29, Z25, Z29
-	VSHUFF32X4   $0x88, Z23, Z21, Z25
-	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 560(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 688(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 816(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 944(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1072(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 1200(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1328(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 1456(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1584(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1712(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1840(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 1968(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 2096(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 2224(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2352(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 2480(SP)
-	MOVQ         128(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y21
-	MOVQ         160(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z21, Z21
-	MOVQ         136(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y22
-	MOVQ         168(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z22, Z22
-	MOVQ         144(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y23
-	MOVQ         176(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ         152(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y24
-	MOVQ         184(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	MOVQ         192(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y23
-	MOVQ         224(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z23, Z23
-	MOVQ         200(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y26
-	MOVQ         232(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z26, Z26
-	MOVQ         208(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y27
-	MOVQ         240(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z27, Z27
-	MOVQ         216(BX), R9
-	VMOVUPS      -32(DX)(R9*1), Y28
-	MOVQ         248(BX), R9
-	VINSERTF64X4 $0x01, -32(DX)(R9*1), Z28, Z28
-	VUNPCKLPS    Z26, Z23, Z29
-	VUNPCKHPS    Z26, Z23, Z23
-	VUNPCKLPS    Z28, Z27, Z26
-	VUNPCKHPS    Z28, Z27, Z27
-	VUNPCKLPD    Z26, Z29, Z28
-	VUNPCKHPD    Z26, Z29, Z26
-	VUNPCKLPD    Z27, Z23, Z29
-	VUNPCKHPD    Z27, Z23, Z23
-	VSHUFF32X4   $0x88, Z28, Z24, Z27
-	VSHUFF32X4   $0xdd, Z28, Z24, Z28
-	VSHUFF32X4   $0x88, Z26, Z22, Z24
-	VSHUFF32X4   $0xdd, Z26, Z22, Z26
-	VSHUFF32X4   $0x88, Z29, Z25, Z22
-	VSHUFF32X4   $0xdd, Z29, Z25, Z29
-	VSHUFF32X4   $0x88, Z23, Z21, Z25
-	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 624(SP)
-	VANDPS       Z0, Z27, Z27
-	VMOVUPS      Z27, 752(SP)
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 880(SP)
-	VANDPS       Z0, Z24, Z24
-	VMOVUPS      Z24, 1008(SP)
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1136(SP)
-	VANDPS       Z0, Z22, Z22
-	VMOVUPS      Z22, 1264(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1392(SP)
-	VANDPS       Z0, Z25, Z25
-	VMOVUPS      Z25, 1520(SP)
-	VPSLLD       $0x10, Z28, Z22
-	VMOVUPS      Z22, 1648(SP)
-	VANDPS       Z0, Z28, Z28
-	VMOVUPS      Z28, 1776(SP)
-	VPSLLD       $0x10, Z26, Z22
-	VMOVUPS      Z22, 1904(SP)
-	VANDPS       Z0, Z26, Z26
-	VMOVUPS      Z26, 2032(SP)
-	VPSLLD       $0x10, Z29, Z22
-	VMOVUPS      Z22, 2160(SP)
-	VANDPS       Z0, Z29, Z29
-	VMOVUPS      Z29, 2288(SP)
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2416(SP)
-	VANDPS       Z0, Z21, Z21
-	VMOVUPS      Z21, 2544(SP)
-	IMUL3Q       $-128, R8, R8
-
-rest2column:
-	VMOVUPS      2608(SP)(R8*1), Z21
-	VMOVUPS      2672(SP)(R8*1), Z22
-	VBROADCASTSS (DI), Z23
-	VFMADD231PS  Z21, Z23, Z9
-	VFMADD231PS  Z22, Z23, Z17
-	VBROADCASTSS 4(DI), Z23
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z22, Z23, Z18
-	VBROADCASTSS 8(DI), Z23
-	VFMADD231PS  Z21, Z23, Z11
-	VFMADD231PS  Z22, Z23, Z19
-	VBROADCASTSS 12(DI), Z23
-	VFMADD231PS  Z21, Z23, Z12
-	VFMADD231PS  Z22, Z23, Z20
-	ADDQ         SI, DI
-	ADDQ         $+128, R8
-	JNZ          rest2column
-	CMPQ         q_cap+88(FP), $0x00
-	JG           rest2plain
-	MOVQ         d+104(FP), R8
-	SHLQ         $0x01, R8
-	SUBQ         R8, DX
-
-rest2plain:
-	MOVQ q_cap+88(FP), R8
-	MOVQ $0x00000000, q_cap+88(FP)
+	CMPQ R8, $-8
+	JE   ahead8sum
 	CMPQ R8, $-4
 	JE   double4sum
 	JMP  double1sum
@@ -52959,63 +51467,13 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup1ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
@@ -53023,7 +51481,44 @@ linegroup1step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup1ahead:
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -53097,67 +51592,13 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup2ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
@@ -53166,78 +51607,59 @@ linegroup2step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup2ahead:
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup3ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
@@ -53247,82 +51669,61 @@ linegroup3step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup3ahead:
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*2), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	PREFETCHT1       64(CX)
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R13
-	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
-	VPSLLD           $0x10, Z24, Z24
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+128, CX
-	SUBQ             $+128, DX
-	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R13
-	CMPQ             R13, 8(SP)
-	JE               linegroup4ahead
-	ADDQ             $0x08, R13
-	MOVQ             R13, next_cap+152(FP)
-	MOVQ             (R13), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*2), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
@@ -53333,7 +51734,50 @@ linegroup4step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	PREFETCHT1 64(CX)
+	ADDQ       $+128, CX
+	SUBQ       $+128, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R13
+	CMPQ       R13, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R13
+	MOVQ       R13, next_cap+152(FP)
+	MOVQ       (R13), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup4ahead:
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R13
+	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -53465,7 +51909,7 @@ done:
 
 // func skinnyQKRowsInt8AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt8AVX512(SB), $2744-200
+TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
 	PCALIGN $0x40
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -54077,7 +52521,7 @@ ahead8rest:
 	SUBQ a_Off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -54808,7 +53252,7 @@ double4rest:
 	SUBQ a_Off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, a_Q_cap+128(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -54852,23 +53296,27 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_N+136(FP), R8
-	SUBQ         a_S_len+8(FP), R8
-	MOVQ         $0x00000008, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	LEAQ         heightsAVX512<>+32(SB), R9
-	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
-	MOVQ         a_D+144(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*1), DX
+rest:
+	MOVQ    $0x00000000, 8(SP)
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    a_N+136(FP), R8
+	SUBQ    a_S_len+8(FP), R8
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 552(SP)
+	MOVQ    a_D+144(FP), R8
+	ANDQ    $0x0f, R8
+	LEAQ    (DX)(R8*1), DX
+	MOVQ    $0x00000000, 560(SP)
+
+restpass:
+	XORQ         R8, R8
 	MOVQ         (BX), R9
 	VMOVUPS      -16(DX)(R9*1), X20
 	MOVQ         32(BX), R9
@@ -54909,391 +53357,104 @@ rest1:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      (R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 560(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 624(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 688(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 752(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 816(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 880(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 944(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1008(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1072(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1136(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1200(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 1264(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1328(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1392(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1456(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 1520(SP)
-	IMUL3Q       $-64, R8, R8
+	VMOVUPS      Z23, 568(SP)
+	VMOVUPS      Z21, 824(SP)
+	VMOVUPS      Z24, 1080(SP)
+	VMOVUPS      Z20, 1336(SP)
 
-rest1column:
-	VMOVUPS          1584(SP)(R8*1), Z20
+restword:
+	VMOVUPS    568(SP)(R8*1), Z20
+	MOVQ       a_Scales_len+80(FP), R9
+	VMOVUPS    (R9), Z21
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, Z0, Z1, Z22
+	VSUBPS     Z1, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, Z2, Z3, Z22
+	VSUBPS     Z3, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 632(SP)(R8*1)
+	VPSLLD     $0x08, Z20, Z22
+	VPSRAD     $0x18, Z22, Z22
+	VCVTDQ2PS  Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 696(SP)(R8*1)
+	VPSRAD     $0x18, Z20, Z20
+	VCVTDQ2PS  Z20, Z20
+	VMULPS     Z21, Z20, Z20
+	VMOVUPS    Z20, 760(SP)(R8*1)
+	ADDQ       $+256, R8
+	CMPQ       R8, $+1024
+	JNE        restword
+	MOVQ       a_D+144(FP), R8
+	ANDQ       $0x0f, R8
+	IMUL3Q     $-64, R8, R8
+
+restcolumn:
+	VMOVUPS          1592(SP)(R8*1), Z20
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z20, Z8
 	VFMADD231PS.BCST 4(DI), Z20, Z9
 	VFMADD231PS.BCST 8(DI), Z20, Z10
 	VFMADD231PS.BCST 12(DI), Z20, Z11
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z20, Z12
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z20, Z13
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z20, Z14
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z20, Z15
 
-rest1next0:
-	ADDQ SI, DI
-	ADDQ $+64, R8
-	JNZ  rest1column
+restnext0:
+	ADDQ    SI, DI
+	ADDQ    $+64, R8
+	JNZ     restcolumn
+	MOVQ    a_Q_cap+128(FP), R8
+	CMPQ    R8, $-8
+	JE      restpassed
+	VMOVAPS Z8, Z20
+	VMOVAPS Z16, Z8
+	VMOVAPS Z20, Z16
+	VMOVAPS Z9, Z20
+	VMOVAPS Z17, Z9
+	VMOVAPS Z20, Z17
+	VMOVAPS Z10, Z20
+	VMOVAPS Z18, Z10
+	VMOVAPS Z20, Z18
+	VMOVAPS Z11, Z20
+	VMOVAPS Z19, Z11
+	VMOVAPS Z20, Z19
+	MOVQ    $0x00000080, R8
+	CMPQ    560(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 560(SP)
+	ADDQ    R8, BX
+	ADDQ    $0x40, a_Scales_len+80(FP)
+	MOVQ    a_D+144(FP), R8
+	ANDQ    $0x0f, R8
+	IMULQ   SI, R8
+	SUBQ    R8, DI
+	JMP     restpass
+
+restback:
+	SUBQ R8, BX
+	SUBQ $0x40, a_Scales_len+80(FP)
+
+restpassed:
 	CMPQ a_Q_cap+128(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ a_D+144(FP), R8
 	SUBQ R8, DX
 
-rest1plain:
+restplain:
 	MOVQ a_Q_cap+128(FP), R8
 	MOVQ $0x00000000, a_Q_cap+128(FP)
+	CMPQ R8, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_D+144(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*1), DX
-	MOVQ         (BX), R9
-	VMOVUPS      -16(DX)(R9*1), X20
-	MOVQ         32(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
-	MOVQ         64(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
-	MOVQ         96(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
-	MOVQ         8(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         40(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         72(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         104(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         16(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         48(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         80(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         112(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         24(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         56(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         88(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         120(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      (R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 560(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 688(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 816(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 944(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1072(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1200(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1328(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1456(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1584(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1712(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1840(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 1968(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2096(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2224(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2352(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 2480(SP)
-	MOVQ         128(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X20
-	MOVQ         160(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
-	MOVQ         192(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
-	MOVQ         224(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
-	MOVQ         136(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         168(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         200(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         232(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         144(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         176(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         208(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         240(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         152(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         184(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         216(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         248(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      64(R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z0, Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 624(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, Z2, Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 752(SP)
-	VPSLLD       $0x08, Z23, Z25
-	VPSRAD       $0x18, Z25, Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 880(SP)
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1008(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z0, Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1136(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, Z2, Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1264(SP)
-	VPSLLD       $0x08, Z21, Z23
-	VPSRAD       $0x18, Z23, Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1392(SP)
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1520(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1648(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1776(SP)
-	VPSLLD       $0x08, Z24, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1904(SP)
-	VPSRAD       $0x18, Z24, Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VMOVUPS      Z24, 2032(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z0, Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2160(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, Z2, Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2288(SP)
-	VPSLLD       $0x08, Z20, Z21
-	VPSRAD       $0x18, Z21, Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2416(SP)
-	VPSRAD       $0x18, Z20, Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 2544(SP)
-	IMUL3Q       $-128, R8, R8
-
-rest2column:
-	VMOVUPS      2608(SP)(R8*1), Z20
-	VMOVUPS      2672(SP)(R8*1), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z16
-	VBROADCASTSS 4(DI), Z22
-	VFMADD231PS  Z20, Z22, Z9
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 8(DI), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z18
-	VBROADCASTSS 12(DI), Z22
-	VFMADD231PS  Z20, Z22, Z11
-	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         SI, DI
-	ADDQ         $+128, R8
-	JNZ          rest2column
-	CMPQ         a_Q_cap+128(FP), $0x00
-	JG           rest2plain
-	MOVQ         a_D+144(FP), R8
-	SUBQ         R8, DX
-
-rest2plain:
-	MOVQ a_Q_cap+128(FP), R8
-	MOVQ $0x00000000, a_Q_cap+128(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -55793,71 +53954,14 @@ linegroup1zero:
 	VXORPS Z0, Z0, Z0
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    a_Scales_len+88(FP), R13
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup1ahead
-	MOVQ             a_Next_cap+192(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup1ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, a_Next_cap+192(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             a_Next_len+184(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             a_Scales_len+88(FP), R13
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
 	MOVQ             (R8), R14
 	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
@@ -55867,7 +53971,47 @@ linegroup1step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup1ahead
+	MOVQ       a_Next_cap+192(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, a_Next_cap+192(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup1ahead:
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
@@ -55941,75 +54085,14 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    a_Scales_len+88(FP), R13
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup2ahead
-	MOVQ             a_Next_cap+192(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup2ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, a_Next_cap+192(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             a_Next_len+184(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             a_Scales_len+88(FP), R13
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
 	MOVQ             (R8), R14
 	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
@@ -56020,86 +54103,63 @@ linegroup2step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup2ahead
+	MOVQ       a_Next_cap+192(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, a_Next_cap+192(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup2ahead:
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    a_Scales_len+88(FP), R13
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup3ahead
-	MOVQ             a_Next_cap+192(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup3ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, a_Next_cap+192(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             a_Next_len+184(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             a_Scales_len+88(FP), R13
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
 	MOVQ             (R8), R14
 	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
@@ -56111,90 +54171,65 @@ linegroup3step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup3ahead
+	MOVQ       a_Next_cap+192(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, a_Next_cap+192(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup3ahead:
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R12*4), R9
-	MOVQ    a_Scales_len+88(FP), R13
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R14
-	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
-	VCVTDQ2PS        Z24, Z24
-	VMULPS.BCST      (R13), Z24, Z24
-	ADDQ             a_Lsc+104(FP), R13
-	VFMADD231PS.BCST (R9), Z24, Z0
-	VFMADD231PS.BCST 4(R9), Z24, Z1
-	VFMADD231PS.BCST 8(R9), Z24, Z2
-	VFMADD231PS.BCST 12(R9), Z24, Z3
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup4ahead
-	MOVQ             a_Next_cap+192(FP), R14
-	CMPQ             R14, 8(SP)
-	JE               linegroup4ahead
-	ADDQ             $0x08, R14
-	MOVQ             R14, a_Next_cap+192(FP)
-	MOVQ             (R14), CX
-	ADDQ             (SP), CX
-	MOVQ             a_Next_len+184(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R12*4), R9
+	MOVQ             a_Scales_len+88(FP), R13
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
 	MOVQ             (R8), R14
 	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
 	VCVTDQ2PS        Z24, Z24
@@ -56207,7 +54242,53 @@ linegroup4step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup4ahead
+	MOVQ       a_Next_cap+192(FP), R14
+	CMPQ       R14, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R14
+	MOVQ       R14, a_Next_cap+192(FP)
+	MOVQ       (R14), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup4ahead:
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R14
+	VPMOVSXBD.Z      (AX)(R14*1), K2, Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R13), Z24, Z24
+	ADDQ             a_Lsc+104(FP), R13
+	VFMADD231PS.BCST (R9), Z24, Z0
+	VFMADD231PS.BCST 4(R9), Z24, Z1
+	VFMADD231PS.BCST 8(R9), Z24, Z2
+	VFMADD231PS.BCST 12(R9), Z24, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -56349,7 +54430,7 @@ done:
 
 // func keyRowsFloat8AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
-TEXT ·keyRowsFloat8AVX512(SB), $2744-160
+TEXT ·keyRowsFloat8AVX512(SB), $1656-160
 	PCALIGN $0x40
 	CMPQ    max_cap+128(FP), $0x05
 	JE      e5m2
@@ -56947,7 +55028,7 @@ ahead8rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-8, q_cap+88(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -57650,7 +55731,7 @@ double4rest:
 	SUBQ off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, q_cap+88(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
@@ -57694,23 +55775,27 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         n+96(FP), R8
-	SUBQ         s_len+8(FP), R8
-	MOVQ         $0x00000008, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	LEAQ         heightsAVX512<>+32(SB), R9
-	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
-	MOVQ         d+104(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*1), DX
+rest:
+	MOVQ    $0x00000000, 8(SP)
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    n+96(FP), R8
+	SUBQ    s_len+8(FP), R8
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 552(SP)
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	LEAQ    (DX)(R8*1), DX
+	MOVQ    $0x00000000, 560(SP)
+
+restpass:
+	XORQ         R8, R8
 	MOVQ         (BX), R9
 	VMOVUPS      -16(DX)(R9*1), X21
 	MOVQ         32(BX), R9
@@ -57751,361 +55836,98 @@ rest1:
 	VUNPCKHPD    Z22, Z25, Z22
 	VUNPCKLPD    Z23, Z21, Z25
 	VUNPCKHPD    Z23, Z21, Z21
-	VMOVAPS      Z24, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z24, Z26
-	VPERMI2B     Z3, Z2, Z26
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
-	VPSLLD       $0x08, Z26, Z24
-	VPSRLD       $0x08, Z23, Z27
-	VPTERNLOGD   $0xb8, Z23, Z4, Z24
-	VPTERNLOGD   $0xe2, Z26, Z4, Z27
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 560(SP)
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 624(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 688(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
-	VMOVUPS      Z27, 752(SP)
-	VMOVAPS      Z22, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z22, Z24
-	VPERMI2B     Z3, Z2, Z24
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
-	VPSLLD       $0x08, Z24, Z22
-	VPSRLD       $0x08, Z23, Z26
-	VPTERNLOGD   $0xb8, Z23, Z4, Z22
-	VPTERNLOGD   $0xe2, Z24, Z4, Z26
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 816(SP)
-	VPSLLD       $0x10, Z26, Z23
-	VMOVUPS      Z23, 880(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
-	VMOVUPS      Z22, 944(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
-	VMOVUPS      Z26, 1008(SP)
-	VMOVAPS      Z25, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z25, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
-	VPSLLD       $0x08, Z23, Z24
-	VPSRLD       $0x08, Z22, Z25
-	VPTERNLOGD   $0xb8, Z22, Z4, Z24
-	VPTERNLOGD   $0xe2, Z23, Z4, Z25
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 1072(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1136(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 1200(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
-	VMOVUPS      Z25, 1264(SP)
-	VMOVAPS      Z21, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z21, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD       $0x08, Z23, Z21
-	VPSRLD       $0x08, Z22, Z24
-	VPTERNLOGD   $0xb8, Z22, Z4, Z21
-	VPTERNLOGD   $0xe2, Z23, Z4, Z24
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 1328(SP)
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 1392(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
-	VMOVUPS      Z21, 1456(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 1520(SP)
-	IMUL3Q       $-64, R8, R8
+	VMOVUPS      Z24, 568(SP)
+	VMOVUPS      Z22, 824(SP)
+	VMOVUPS      Z25, 1080(SP)
+	VMOVUPS      Z21, 1336(SP)
 
-rest1column:
-	VMOVUPS          1584(SP)(R8*1), Z21
+restword:
+	VMOVUPS    568(SP)(R8*1), Z21
+	VMOVAPS    Z21, Z22
+	VPERMI2B   Z1, Z0, Z22
+	VMOVAPS    Z21, Z23
+	VPERMI2B   Z3, Z2, Z23
+	VPTERNLOGD $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
+	VPSLLD     $0x08, Z23, Z21
+	VPSRLD     $0x08, Z22, Z24
+	VPTERNLOGD $0xb8, Z22, Z4, Z21
+	VPTERNLOGD $0xe2, Z23, Z4, Z24
+	VPSLLD     $0x10, Z21, Z22
+	VMOVUPS    Z22, 568(SP)(R8*1)
+	VPSLLD     $0x10, Z24, Z22
+	VMOVUPS    Z22, 632(SP)(R8*1)
+	VANDPS     constffff0000AVX512<>+0(SB), Z21, Z21
+	VMOVUPS    Z21, 696(SP)(R8*1)
+	VANDPS     constffff0000AVX512<>+0(SB), Z24, Z24
+	VMOVUPS    Z24, 760(SP)(R8*1)
+	ADDQ       $+256, R8
+	CMPQ       R8, $+1024
+	JNE        restword
+	MOVQ       d+104(FP), R8
+	ANDQ       $0x0f, R8
+	IMUL3Q     $-64, R8, R8
+
+restcolumn:
+	VMOVUPS          1592(SP)(R8*1), Z21
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
 	VFMADD231PS.BCST 12(DI), Z21, Z12
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z21, Z13
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z21, Z14
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z21, Z15
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z21, Z16
 
-rest1next0:
-	ADDQ SI, DI
-	ADDQ $+64, R8
-	JNZ  rest1column
+restnext0:
+	ADDQ    SI, DI
+	ADDQ    $+64, R8
+	JNZ     restcolumn
+	MOVQ    q_cap+88(FP), R8
+	CMPQ    R8, $-8
+	JE      restpassed
+	VMOVAPS Z9, Z21
+	VMOVAPS Z17, Z9
+	VMOVAPS Z21, Z17
+	VMOVAPS Z10, Z21
+	VMOVAPS Z18, Z10
+	VMOVAPS Z21, Z18
+	VMOVAPS Z11, Z21
+	VMOVAPS Z19, Z11
+	VMOVAPS Z21, Z19
+	VMOVAPS Z12, Z21
+	VMOVAPS Z20, Z12
+	VMOVAPS Z21, Z20
+	MOVQ    $0x00000080, R8
+	CMPQ    560(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 560(SP)
+	ADDQ    R8, BX
+	MOVQ    d+104(FP), R8
+	ANDQ    $0x0f, R8
+	IMULQ   SI, R8
+	SUBQ    R8, DI
+	JMP     restpass
+
+restback:
+	SUBQ R8, BX
+
+restpassed:
 	CMPQ q_cap+88(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ d+104(FP), R8
 	SUBQ R8, DX
 
-rest1plain:
+restplain:
 	MOVQ q_cap+88(FP), R8
 	MOVQ $0x00000000, q_cap+88(FP)
+	CMPQ R8, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         d+104(FP), R8
-	ANDQ         $0x0f, R8
-	LEAQ         (DX)(R8*1), DX
-	MOVQ         (BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         32(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         64(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         96(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         8(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         40(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         72(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         104(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         16(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         48(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         80(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         112(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	MOVQ         24(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X24
-	MOVQ         56(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z24, Z24
-	MOVQ         88(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z24, Z24
-	MOVQ         120(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	VMOVAPS      Z24, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z24, Z26
-	VPERMI2B     Z3, Z2, Z26
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
-	VPSLLD       $0x08, Z26, Z24
-	VPSRLD       $0x08, Z23, Z27
-	VPTERNLOGD   $0xb8, Z23, Z4, Z24
-	VPTERNLOGD   $0xe2, Z26, Z4, Z27
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 560(SP)
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 688(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 816(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
-	VMOVUPS      Z27, 944(SP)
-	VMOVAPS      Z22, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z22, Z24
-	VPERMI2B     Z3, Z2, Z24
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
-	VPSLLD       $0x08, Z24, Z22
-	VPSRLD       $0x08, Z23, Z26
-	VPTERNLOGD   $0xb8, Z23, Z4, Z22
-	VPTERNLOGD   $0xe2, Z24, Z4, Z26
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1072(SP)
-	VPSLLD       $0x10, Z26, Z23
-	VMOVUPS      Z23, 1200(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
-	VMOVUPS      Z22, 1328(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
-	VMOVUPS      Z26, 1456(SP)
-	VMOVAPS      Z25, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z25, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
-	VPSLLD       $0x08, Z23, Z24
-	VPSRLD       $0x08, Z22, Z25
-	VPTERNLOGD   $0xb8, Z22, Z4, Z24
-	VPTERNLOGD   $0xe2, Z23, Z4, Z25
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 1584(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1712(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 1840(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
-	VMOVUPS      Z25, 1968(SP)
-	VMOVAPS      Z21, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z21, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD       $0x08, Z23, Z21
-	VPSRLD       $0x08, Z22, Z24
-	VPTERNLOGD   $0xb8, Z22, Z4, Z21
-	VPTERNLOGD   $0xe2, Z23, Z4, Z24
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2096(SP)
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 2224(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
-	VMOVUPS      Z21, 2352(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 2480(SP)
-	MOVQ         128(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         160(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         192(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         224(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         136(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         168(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         200(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         232(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         144(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         176(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         208(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         240(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	MOVQ         152(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X24
-	MOVQ         184(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z24, Z24
-	MOVQ         216(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z24, Z24
-	MOVQ         248(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z24, Z24
-	VUNPCKLPS    Z22, Z21, Z25
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPS    Z24, Z23, Z22
-	VUNPCKHPS    Z24, Z23, Z23
-	VUNPCKLPD    Z22, Z25, Z24
-	VUNPCKHPD    Z22, Z25, Z22
-	VUNPCKLPD    Z23, Z21, Z25
-	VUNPCKHPD    Z23, Z21, Z21
-	VMOVAPS      Z24, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z24, Z26
-	VPERMI2B     Z3, Z2, Z26
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z26
-	VPSLLD       $0x08, Z26, Z24
-	VPSRLD       $0x08, Z23, Z27
-	VPTERNLOGD   $0xb8, Z23, Z4, Z24
-	VPTERNLOGD   $0xe2, Z26, Z4, Z27
-	VPSLLD       $0x10, Z24, Z23
-	VMOVUPS      Z23, 624(SP)
-	VPSLLD       $0x10, Z27, Z23
-	VMOVUPS      Z23, 752(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 880(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
-	VMOVUPS      Z27, 1008(SP)
-	VMOVAPS      Z22, Z23
-	VPERMI2B     Z1, Z0, Z23
-	VMOVAPS      Z22, Z24
-	VPERMI2B     Z3, Z2, Z24
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z24
-	VPSLLD       $0x08, Z24, Z22
-	VPSRLD       $0x08, Z23, Z26
-	VPTERNLOGD   $0xb8, Z23, Z4, Z22
-	VPTERNLOGD   $0xe2, Z24, Z4, Z26
-	VPSLLD       $0x10, Z22, Z23
-	VMOVUPS      Z23, 1136(SP)
-	VPSLLD       $0x10, Z26, Z23
-	VMOVUPS      Z23, 1264(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
-	VMOVUPS      Z22, 1392(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z26, Z26
-	VMOVUPS      Z26, 1520(SP)
-	VMOVAPS      Z25, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z25, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
-	VPSLLD       $0x08, Z23, Z24
-	VPSRLD       $0x08, Z22, Z25
-	VPTERNLOGD   $0xb8, Z22, Z4, Z24
-	VPTERNLOGD   $0xe2, Z23, Z4, Z25
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 1648(SP)
-	VPSLLD       $0x10, Z25, Z22
-	VMOVUPS      Z22, 1776(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 1904(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
-	VMOVUPS      Z25, 2032(SP)
-	VMOVAPS      Z21, Z22
-	VPERMI2B     Z1, Z0, Z22
-	VMOVAPS      Z21, Z23
-	VPERMI2B     Z3, Z2, Z23
-	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z23
-	VPSLLD       $0x08, Z23, Z21
-	VPSRLD       $0x08, Z22, Z24
-	VPTERNLOGD   $0xb8, Z22, Z4, Z21
-	VPTERNLOGD   $0xe2, Z23, Z4, Z24
-	VPSLLD       $0x10, Z21, Z22
-	VMOVUPS      Z22, 2160(SP)
-	VPSLLD       $0x10, Z24, Z22
-	VMOVUPS      Z22, 2288(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
-	VMOVUPS      Z21, 2416(SP)
-	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS      Z24, 2544(SP)
-	IMUL3Q       $-128, R8, R8
-
-rest2column:
-	VMOVUPS      2608(SP)(R8*1), Z21
-	VMOVUPS      2672(SP)(R8*1), Z22
-	VBROADCASTSS (DI), Z23
-	VFMADD231PS  Z21, Z23, Z9
-	VFMADD231PS  Z22, Z23, Z17
-	VBROADCASTSS 4(DI), Z23
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z22, Z23, Z18
-	VBROADCASTSS 8(DI), Z23
-	VFMADD231PS  Z21, Z23, Z11
-	VFMADD231PS  Z22, Z23, Z19
-	VBROADCASTSS 12(DI), Z23
-	VFMADD231PS  Z21, Z23, Z12
-	VFMADD231PS  Z22, Z23, Z20
-	ADDQ         SI, DI
-	ADDQ         $+128, R8
-	JNZ          rest2column
-	CMPQ         q_cap+88(FP), $0x00
-	JG           rest2plain
-	MOVQ         d+104(FP), R8
-	SUBQ         R8, DX
-
-rest2plain:
-	MOVQ q_cap+88(FP), R8
-	MOVQ $0x00000000, q_cap+88(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -58608,90 +56430,13 @@ linegroup1zero:
 	VXORPS Z18, Z18, Z18
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup1ahead
-	MOVQ             next_cap+152(FP), R12
-	CMPQ             R12, 8(SP)
-	JE               linegroup1ahead
-	ADDQ             $0x08, R12
-	MOVQ             R12, next_cap+152(FP)
-	MOVQ             (R12), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
 	MOVQ             (R8), R12
 	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
 	VMOVAPS          Z5, Z22
@@ -58706,7 +56451,57 @@ linegroup1step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup1ahead
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup1ahead:
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    o_cap+16(FP), AX
@@ -58780,94 +56575,13 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup2ahead
-	MOVQ             next_cap+152(FP), R12
-	CMPQ             R12, 8(SP)
-	JE               linegroup2ahead
-	ADDQ             $0x08, R12
-	MOVQ             R12, next_cap+152(FP)
-	MOVQ             (R12), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
 	MOVQ             (R8), R12
 	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
 	VMOVAPS          Z5, Z22
@@ -58883,105 +56597,72 @@ linegroup2step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup2ahead
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup2ahead:
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup3ahead
-	MOVQ             next_cap+152(FP), R12
-	CMPQ             R12, 8(SP)
-	JE               linegroup3ahead
-	ADDQ             $0x08, R12
-	MOVQ             R12, next_cap+152(FP)
-	MOVQ             (R12), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
 	MOVQ             (R8), R12
 	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
 	VMOVAPS          Z5, Z22
@@ -58998,109 +56679,74 @@ linegroup3step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup3ahead
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup3ahead:
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    v_base+32(FP), AX
-	LEAQ    (AX)(R11*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    v_len+40(FP), R10
-	SUBQ    $0x04, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1       (CX)
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	VFMADD231PS.BCST 12(R9), Z5, Z21
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	VFMADD231PS.BCST 12(R9), Z5, Z21
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	VFMADD231PS.BCST 12(R9), Z5, Z21
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	MOVQ             (R8), R12
-	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VMOVAPS          Z5, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
-	VPSLLD           $0x08, Z23, Z5
-	VPORD            Z22, Z5, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R9), Z5, Z18
-	VFMADD231PS.BCST 4(R9), Z5, Z19
-	VFMADD231PS.BCST 8(R9), Z5, Z20
-	VFMADD231PS.BCST 12(R9), Z5, Z21
-	ADDQ             $0x08, R8
-	ADDQ             DI, R9
-	ADDQ             $+64, CX
-	SUBQ             $+64, DX
-	JNZ              linegroup4ahead
-	MOVQ             next_cap+152(FP), R12
-	CMPQ             R12, 8(SP)
-	JE               linegroup4ahead
-	ADDQ             $0x08, R12
-	MOVQ             R12, next_cap+152(FP)
-	MOVQ             (R12), CX
-	ADDQ             (SP), CX
-	MOVQ             next_len+144(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x04, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x04, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ             BX, R8
+	MOVQ             v_base+32(FP), AX
+	LEAQ             (AX)(R11*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             v_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
 	MOVQ             (R8), R12
 	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
 	VMOVAPS          Z5, Z22
@@ -59118,7 +56764,63 @@ linegroup4step:
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
-	JNZ              linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+3, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup4ahead
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), CX
+	ADDQ       (SP), CX
+	MOVQ       next_len+144(FP), DX
+
+linegroup4ahead:
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R12
+	VPMOVZXBD.Z      (AX)(R12*1), K3, Z5
+	VMOVAPS          Z5, Z22
+	VPERMI2B         Z1, Z0, Z22
+	VMOVAPS          Z5, Z23
+	VPERMI2B         Z3, Z2, Z23
+	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z23
+	VPSLLD           $0x08, Z23, Z5
+	VPORD            Z22, Z5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R9), Z5, Z18
+	VFMADD231PS.BCST 4(R9), Z5, Z19
+	VFMADD231PS.BCST 8(R9), Z5, Z20
+	VFMADD231PS.BCST 12(R9), Z5, Z21
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -59281,7 +56983,7 @@ TEXT ·skinnyPVRowsF8E5M2AVX512(SB), NOSPLIT, $0-160
 
 // func skinnyQKRowsInt4AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt4AVX512(SB), $4792-200
+TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
 	PCALIGN $0x40
 	VMOVUPS const4b000008AVX512<>+0(SB), Z0
 	VMOVUPS const49000080AVX512<>+0(SB), Z1
@@ -60199,7 +57901,7 @@ ahead8rest:
 	SUBQ a_Off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
-	JMP  rest1
+	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -61378,7 +59080,7 @@ double4rest:
 	SUBQ a_Off_cap+64(FP), DX
 	SUBQ (SP), BX
 	MOVQ $-4, a_Q_cap+128(FP)
-	JMP  rest2
+	JMP  rest
 
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
@@ -61422,25 +59124,28 @@ double4store:
 	JMP  store1
 
 	// The remaining columns.
-rest1:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_N+136(FP), R8
-	SUBQ         a_S_len+8(FP), R8
-	MOVQ         $0x00000008, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	LEAQ         heightsAVX512<>+32(SB), R9
-	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
-	MOVQ         a_D+144(FP), R8
-	ANDQ         $0x1f, R8
-	MOVQ         R8, R9
-	SHRQ         $0x01, R9
-	LEAQ         (DX)(R9*1), DX
+rest:
+	MOVQ    $0x00000000, 8(SP)
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    a_N+136(FP), R8
+	SUBQ    a_S_len+8(FP), R8
+	MOVQ    $0x00000008, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+32(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 552(SP)
+	MOVQ    a_D+144(FP), R8
+	ANDQ    $0x1f, R8
+	SHRQ    $0x01, R8
+	LEAQ    (DX)(R8*1), DX
+	MOVQ    $0x00000000, 560(SP)
+
+restpass:
+	XORQ         R8, R8
 	MOVQ         (BX), R9
 	VMOVUPS      -16(DX)(R9*1), X20
 	MOVQ         32(BX), R9
@@ -61481,659 +59186,127 @@ rest1:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      (R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 560(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 624(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 688(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 752(SP)
-	VPSRLD       $0x10, Z23, Z23
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 816(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 880(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 944(SP)
-	VMOVAPS      Z23, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1008(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1072(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1136(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1200(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1264(SP)
-	VPSRLD       $0x10, Z21, Z21
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1328(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1392(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1456(SP)
-	VMOVAPS      Z21, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1520(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1584(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1648(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1712(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1776(SP)
-	VPSRLD       $0x10, Z24, Z24
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1840(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1904(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 1968(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2032(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2096(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2160(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2224(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2288(SP)
-	VPSRLD       $0x10, Z20, Z20
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2352(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2416(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2480(SP)
-	VMOVAPS      Z20, Z20
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
-	VSUBPS       Z3, Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 2544(SP)
-	IMUL3Q       $-64, R8, R8
+	VMOVUPS      Z23, 568(SP)
+	VMOVUPS      Z21, 1080(SP)
+	VMOVUPS      Z24, 1592(SP)
+	VMOVUPS      Z20, 2104(SP)
 
-rest1column:
-	VMOVUPS          2608(SP)(R8*1), Z20
+restword:
+	VMOVUPS    568(SP)(R8*1), Z20
+	MOVQ       a_Scales_len+80(FP), R9
+	VMOVUPS    (R9), Z21
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const0000000fAVX512<>+0(SB), Z0, Z22
+	VSUBPS     Z0, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS     Z1, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const00000f00AVX512<>+0(SB), Z2, Z22
+	VSUBPS     Z2, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 696(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
+	VSUBPS     Z3, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 760(SP)(R8*1)
+	VPSRLD     $0x10, Z20, Z20
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const0000000fAVX512<>+0(SB), Z0, Z22
+	VSUBPS     Z0, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 824(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
+	VSUBPS     Z1, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 888(SP)(R8*1)
+	VMOVAPS    Z20, Z22
+	VPTERNLOGD $0x6c, const00000f00AVX512<>+0(SB), Z2, Z22
+	VSUBPS     Z2, Z22, Z22
+	VMULPS     Z21, Z22, Z22
+	VMOVUPS    Z22, 952(SP)(R8*1)
+	VMOVAPS    Z20, Z20
+	VPTERNLOGD $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
+	VSUBPS     Z3, Z20, Z20
+	VMULPS     Z21, Z20, Z20
+	VMOVUPS    Z20, 1016(SP)(R8*1)
+	ADDQ       $+512, R8
+	CMPQ       R8, $+2048
+	JNE        restword
+	MOVQ       a_D+144(FP), R8
+	ANDQ       $0x1f, R8
+	IMUL3Q     $-64, R8, R8
+
+restcolumn:
+	VMOVUPS          2616(SP)(R8*1), Z20
 	CMPQ             552(SP), $-126
 	VFMADD231PS.BCST (DI), Z20, Z8
 	VFMADD231PS.BCST 4(DI), Z20, Z9
 	VFMADD231PS.BCST 8(DI), Z20, Z10
 	VFMADD231PS.BCST 12(DI), Z20, Z11
-	JEQ              rest1next0
+	JEQ              restnext0
 	VFMADD231PS.BCST 16(DI), Z20, Z12
-	JPS              rest1next0
+	JPS              restnext0
 	VFMADD231PS.BCST 20(DI), Z20, Z13
-	JCC              rest1next0
+	JCC              restnext0
 	VFMADD231PS.BCST 24(DI), Z20, Z14
-	JPL              rest1next0
+	JPL              restnext0
 	VFMADD231PS.BCST 28(DI), Z20, Z15
 
-rest1next0:
-	ADDQ SI, DI
-	ADDQ $+64, R8
-	JNZ  rest1column
+restnext0:
+	ADDQ    SI, DI
+	ADDQ    $+64, R8
+	JNZ     restcolumn
+	MOVQ    a_Q_cap+128(FP), R8
+	CMPQ    R8, $-8
+	JE      restpassed
+	VMOVAPS Z8, Z20
+	VMOVAPS Z16, Z8
+	VMOVAPS Z20, Z16
+	VMOVAPS Z9, Z20
+	VMOVAPS Z17, Z9
+	VMOVAPS Z20, Z17
+	VMOVAPS Z10, Z20
+	VMOVAPS Z18, Z10
+	VMOVAPS Z20, Z18
+	VMOVAPS Z11, Z20
+	VMOVAPS Z19, Z11
+	VMOVAPS Z20, Z19
+	MOVQ    $0x00000080, R8
+	CMPQ    560(SP), $0x00
+	JNE     restback
+	MOVQ    $0x00000001, 560(SP)
+	ADDQ    R8, BX
+	ADDQ    $0x40, a_Scales_len+80(FP)
+	MOVQ    a_D+144(FP), R8
+	ANDQ    $0x1f, R8
+	IMULQ   SI, R8
+	SUBQ    R8, DI
+	JMP     restpass
+
+restback:
+	SUBQ R8, BX
+	SUBQ $0x40, a_Scales_len+80(FP)
+
+restpassed:
 	CMPQ a_Q_cap+128(FP), $0x00
-	JG   rest1plain
+	JG   restplain
 	MOVQ a_D+144(FP), R8
 	SHRQ $0x01, R8
 	SUBQ R8, DX
 
-rest1plain:
+restplain:
 	MOVQ a_Q_cap+128(FP), R8
 	MOVQ $0x00000000, a_Q_cap+128(FP)
+	CMPQ R8, $-4
+	JE   double4sum
 	JMP  ahead8sum
-
-	// The remaining columns.
-rest2:
-	MOVQ         $0x00000000, 8(SP)
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         a_D+144(FP), R8
-	ANDQ         $0x1f, R8
-	MOVQ         R8, R9
-	SHRQ         $0x01, R9
-	LEAQ         (DX)(R9*1), DX
-	MOVQ         (BX), R9
-	VMOVUPS      -16(DX)(R9*1), X20
-	MOVQ         32(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
-	MOVQ         64(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
-	MOVQ         96(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
-	MOVQ         8(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         40(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         72(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         104(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         16(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         48(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         80(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         112(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         24(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         56(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         88(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         120(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      (R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 560(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 688(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 816(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 944(SP)
-	VPSRLD       $0x10, Z23, Z23
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1072(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1200(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1328(SP)
-	VMOVAPS      Z23, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1456(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1584(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1712(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1840(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1968(SP)
-	VPSRLD       $0x10, Z21, Z21
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2096(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2224(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2352(SP)
-	VMOVAPS      Z21, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2480(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2608(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2736(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2864(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2992(SP)
-	VPSRLD       $0x10, Z24, Z24
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3120(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3248(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3376(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3504(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3632(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3760(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3888(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4016(SP)
-	VPSRLD       $0x10, Z20, Z20
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4144(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4272(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4400(SP)
-	VMOVAPS      Z20, Z20
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
-	VSUBPS       Z3, Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 4528(SP)
-	MOVQ         128(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X20
-	MOVQ         160(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z20, Z20
-	MOVQ         192(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z20, Z20
-	MOVQ         224(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z20, Z20
-	MOVQ         136(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X21
-	MOVQ         168(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z21, Z21
-	MOVQ         200(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z21, Z21
-	MOVQ         232(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z21, Z21
-	MOVQ         144(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X22
-	MOVQ         176(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z22, Z22
-	MOVQ         208(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z22, Z22
-	MOVQ         240(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z22, Z22
-	MOVQ         152(BX), R9
-	VMOVUPS      -16(DX)(R9*1), X23
-	MOVQ         184(BX), R9
-	VINSERTF32X4 $0x01, -16(DX)(R9*1), Z23, Z23
-	MOVQ         216(BX), R9
-	VINSERTF32X4 $0x02, -16(DX)(R9*1), Z23, Z23
-	MOVQ         248(BX), R9
-	VINSERTF32X4 $0x03, -16(DX)(R9*1), Z23, Z23
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	MOVQ         a_Scales_len+80(FP), R9
-	VMOVUPS      64(R9), Z22
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 624(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 752(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 880(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z25
-	VSUBPS       Z3, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1008(SP)
-	VPSRLD       $0x10, Z23, Z23
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS       Z0, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1136(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z25
-	VSUBPS       Z1, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1264(SP)
-	VMOVAPS      Z23, Z25
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS       Z2, Z25, Z25
-	VMULPS       Z22, Z25, Z25
-	VMOVUPS      Z25, 1392(SP)
-	VMOVAPS      Z23, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1520(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1648(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1776(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 1904(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS       Z3, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2032(SP)
-	VPSRLD       $0x10, Z21, Z21
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS       Z0, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2160(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS       Z1, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2288(SP)
-	VMOVAPS      Z21, Z23
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS       Z2, Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VMOVUPS      Z23, 2416(SP)
-	VMOVAPS      Z21, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2544(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2672(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2800(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 2928(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3056(SP)
-	VPSRLD       $0x10, Z24, Z24
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3184(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3312(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3440(SP)
-	VMOVAPS      Z24, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3568(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3696(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3824(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 3952(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS       Z3, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4080(SP)
-	VPSRLD       $0x10, Z20, Z20
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS       Z0, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4208(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS       Z1, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4336(SP)
-	VMOVAPS      Z20, Z21
-	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS       Z2, Z21, Z21
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      Z21, 4464(SP)
-	VMOVAPS      Z20, Z20
-	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
-	VSUBPS       Z3, Z20, Z20
-	VMULPS       Z22, Z20, Z20
-	VMOVUPS      Z20, 4592(SP)
-	IMUL3Q       $-128, R8, R8
-
-rest2column:
-	VMOVUPS      4656(SP)(R8*1), Z20
-	VMOVUPS      4720(SP)(R8*1), Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z16
-	VBROADCASTSS 4(DI), Z22
-	VFMADD231PS  Z20, Z22, Z9
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 8(DI), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z18
-	VBROADCASTSS 12(DI), Z22
-	VFMADD231PS  Z20, Z22, Z11
-	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         SI, DI
-	ADDQ         $+128, R8
-	JNZ          rest2column
-	CMPQ         a_Q_cap+128(FP), $0x00
-	JG           rest2plain
-	MOVQ         a_D+144(FP), R8
-	SHRQ         $0x01, R8
-	SUBQ         R8, DX
-
-rest2plain:
-	MOVQ a_Q_cap+128(FP), R8
-	MOVQ $0x00000000, a_Q_cap+128(FP)
-	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -62639,113 +59812,16 @@ linegroup1zero:
 	VXORPS Z2, Z2, Z2
 
 linegroup1begin:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup1fewer
-	PCALIGN $0x40
-
-linegroup1turn:
-	PREFETCHT1          (CX)
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	ADDQ                $+64, CX
-	SUBQ                $+64, DX
-	JNZ                 linegroup1ahead
-	MOVQ                a_Next_cap+192(FP), R15
-	CMPQ                R15, 8(SP)
-	JE                  linegroup1ahead
-	ADDQ                $0x08, R15
-	MOVQ                R15, a_Next_cap+192(FP)
-	MOVQ                (R15), CX
-	ADDQ                (SP), CX
-	MOVQ                a_Next_len+184(FP), DX
-
-linegroup1ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup1turn
-
-linegroup1fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup1store
-
-linegroup1step:
+	MOVQ                BX, R8
+	MOVQ                a_V_base+32(FP), AX
+	MOVQ                R11, R9
+	SHRQ                $0x01, R9
+	LEAQ                (AX)(R9*1), AX
+	LEAQ                (SI)(R13*4), R9
+	MOVQ                a_Scales_len+88(FP), R14
+	MOVQ                a_V_len+40(FP), R10
+	TESTQ               $+1, R10
+	JZ                  linegroup1keys
 	MOVQ                (R8), R15
 	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
 	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
@@ -62756,7 +59832,49 @@ linegroup1step:
 	ADDQ                $0x08, R8
 	ADDQ                DI, R9
 	DECQ                R10
-	JNZ                 linegroup1step
+
+linegroup1keys:
+	TESTQ   R10, R10
+	JZ      linegroup1store
+	PCALIGN $0x40
+
+linegroup1turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup1ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup1ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup1ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup1ahead:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	SUBQ                $0x02, R10
+	JNZ                 linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
@@ -62830,121 +59948,16 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup2fewer
-	PCALIGN $0x40
-
-linegroup2turn:
-	PREFETCHT1          (CX)
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	ADDQ                $+64, CX
-	SUBQ                $+64, DX
-	JNZ                 linegroup2ahead
-	MOVQ                a_Next_cap+192(FP), R15
-	CMPQ                R15, 8(SP)
-	JE                  linegroup2ahead
-	ADDQ                $0x08, R15
-	MOVQ                R15, a_Next_cap+192(FP)
-	MOVQ                (R15), CX
-	ADDQ                (SP), CX
-	MOVQ                a_Next_len+184(FP), DX
-
-linegroup2ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup2turn
-
-linegroup2fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup2store
-
-linegroup2step:
+	MOVQ                BX, R8
+	MOVQ                a_V_base+32(FP), AX
+	MOVQ                R11, R9
+	SHRQ                $0x01, R9
+	LEAQ                (AX)(R9*1), AX
+	LEAQ                (SI)(R13*4), R9
+	MOVQ                a_Scales_len+88(FP), R14
+	MOVQ                a_V_len+40(FP), R10
+	TESTQ               $+1, R10
+	JZ                  linegroup2keys
 	MOVQ                (R8), R15
 	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
 	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
@@ -62956,136 +59969,67 @@ linegroup2step:
 	ADDQ                $0x08, R8
 	ADDQ                DI, R9
 	DECQ                R10
-	JNZ                 linegroup2step
+
+linegroup2keys:
+	TESTQ   R10, R10
+	JZ      linegroup2store
+	PCALIGN $0x40
+
+linegroup2turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup2ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup2ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup2ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup2ahead:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	SUBQ                $0x02, R10
+	JNZ                 linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup3fewer
-	PCALIGN $0x40
-
-linegroup3turn:
-	PREFETCHT1          (CX)
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	ADDQ                $+64, CX
-	SUBQ                $+64, DX
-	JNZ                 linegroup3ahead
-	MOVQ                a_Next_cap+192(FP), R15
-	CMPQ                R15, 8(SP)
-	JE                  linegroup3ahead
-	ADDQ                $0x08, R15
-	MOVQ                R15, a_Next_cap+192(FP)
-	MOVQ                (R15), CX
-	ADDQ                (SP), CX
-	MOVQ                a_Next_len+184(FP), DX
-
-linegroup3ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup3turn
-
-linegroup3fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup3store
-
-linegroup3step:
+	MOVQ                BX, R8
+	MOVQ                a_V_base+32(FP), AX
+	MOVQ                R11, R9
+	SHRQ                $0x01, R9
+	LEAQ                (AX)(R9*1), AX
+	LEAQ                (SI)(R13*4), R9
+	MOVQ                a_Scales_len+88(FP), R14
+	MOVQ                a_V_len+40(FP), R10
+	TESTQ               $+1, R10
+	JZ                  linegroup3keys
 	MOVQ                (R8), R15
 	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
 	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
@@ -63098,144 +60042,69 @@ linegroup3step:
 	ADDQ                $0x08, R8
 	ADDQ                DI, R9
 	DECQ                R10
-	JNZ                 linegroup3step
+
+linegroup3keys:
+	TESTQ   R10, R10
+	JZ      linegroup3store
+	PCALIGN $0x40
+
+linegroup3turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup3ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup3ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup3ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup3ahead:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	SUBQ                $0x02, R10
+	JNZ                 linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	SUBQ    $0x08, R10
-	JL      linegroup4fewer
-	PCALIGN $0x40
-
-linegroup4turn:
-	PREFETCHT1          (CX)
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	ADDQ                $+64, CX
-	SUBQ                $+64, DX
-	JNZ                 linegroup4ahead
-	MOVQ                a_Next_cap+192(FP), R15
-	CMPQ                R15, 8(SP)
-	JE                  linegroup4ahead
-	ADDQ                $0x08, R15
-	MOVQ                R15, a_Next_cap+192(FP)
-	MOVQ                (R15), CX
-	ADDQ                (SP), CX
-	MOVQ                a_Next_len+184(FP), DX
-
-linegroup4ahead:
-	SUBQ $0x08, R10
-	JGE  linegroup4turn
-
-linegroup4fewer:
-	ADDQ $0x08, R10
-	JZ   linegroup4store
-
-linegroup4step:
+	MOVQ                BX, R8
+	MOVQ                a_V_base+32(FP), AX
+	MOVQ                R11, R9
+	SHRQ                $0x01, R9
+	LEAQ                (AX)(R9*1), AX
+	LEAQ                (SI)(R13*4), R9
+	MOVQ                a_Scales_len+88(FP), R14
+	MOVQ                a_V_len+40(FP), R10
+	TESTQ               $+1, R10
+	JZ                  linegroup4keys
 	MOVQ                (R8), R15
 	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
 	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
@@ -63249,7 +60118,55 @@ linegroup4step:
 	ADDQ                $0x08, R8
 	ADDQ                DI, R9
 	DECQ                R10
-	JNZ                 linegroup4step
+
+linegroup4keys:
+	TESTQ   R10, R10
+	JZ      linegroup4store
+	PCALIGN $0x40
+
+linegroup4turn:
+	TESTQ      $+7, R10
+	JNZ        linegroup4ahead
+	PREFETCHT1 (CX)
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JNZ        linegroup4ahead
+	MOVQ       a_Next_cap+192(FP), R15
+	CMPQ       R15, 8(SP)
+	JE         linegroup4ahead
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+192(FP)
+	MOVQ       (R15), CX
+	ADDQ       (SP), CX
+	MOVQ       a_Next_len+184(FP), DX
+
+linegroup4ahead:
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	MOVQ                (R8), R15
+	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
+	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
+	VSUBPS              Z1, Z26, Z26
+	VMULPS.BCST         (R14), Z26, Z26
+	ADDQ                a_Lsc+104(FP), R14
+	VFMADD231PS.BCST    (R9), Z26, Z2
+	VFMADD231PS.BCST    4(R9), Z26, Z3
+	VFMADD231PS.BCST    8(R9), Z26, Z4
+	VFMADD231PS.BCST    12(R9), Z26, Z5
+	ADDQ                $0x08, R8
+	ADDQ                DI, R9
+	SUBQ                $0x02, R10
+	JNZ                 linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.

@@ -707,33 +707,40 @@ func (f *pvEmitter) keysOfLines(s columnBlock, acc [][]reg.VecVirtual, name stri
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 
-// someKeys emits the loop over the keys of a pass, unrolled, for a line or less of a row.
+// someKeys emits the loop over the keys of a pass, some at a time, for a line or less of a row. First
+// it takes as many keys one by one as that does not divide.
 func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string) {
-	unrolled := f.unrolled()
-	f.g.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.g.JL(operand.LabelRef(name + "fewer"))
-	f.g.AlignLoop()
-	f.g.Label(name + "turn")
-	for i := range unrolled {
-		if s.lines > 0 {
-			f.prefetch.Lines(fmt.Sprintf("%snear%d", name, i), i)
-		}
-		f.step(s, acc)
+	keys, unrolled := 2, f.unrolled()
+	if len(acc) == 1 && !f.g.EVEX() && f.element.PerWord() == 2 { // which 2 would slow down by a tenth
+		keys = unrolled
 	}
-	if s.lines > 0 {
-		f.prefetch.Advance(name + "ahead")
-	}
-	f.g.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.g.JGE(operand.LabelRef(name + "turn"))
-	f.g.Label(name + "fewer")
-	f.g.ADDQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.g.JZ(operand.LabelRef(name + "store"))
+	f.g.TESTQ(operand.I32(keys-1), f.steps)
+	f.g.JZ(operand.LabelRef(name + "keys"))
 	f.g.Label(name + "step")
 	f.step(s, acc)
-	if unrolled > 2 { // else one key is left
-		f.g.DECQ(f.steps)
+	f.g.DECQ(f.steps)
+	if keys > 2 {
+		f.g.TESTQ(operand.I32(keys-1), f.steps)
 		f.g.JNZ(operand.LabelRef(name + "step"))
 	}
+	f.g.Label(name + "keys")
+	f.g.TESTQ(f.steps, f.steps)
+	f.g.JZ(operand.LabelRef(name + "store"))
+	f.g.AlignLoop()
+	f.g.Label(name + "turn")
+	if s.lines > 0 {
+		if keys < unrolled {
+			f.g.TESTQ(operand.I32(unrolled-1), f.steps)
+			f.g.JNZ(operand.LabelRef(name + "ahead"))
+		}
+		f.prefetch.Lines(name+"near", upTo(unrolled)...)
+		f.prefetch.Advance(name + "ahead")
+	}
+	for range keys {
+		f.step(s, acc)
+	}
+	f.g.SUBQ(operand.Imm(uint64(keys)), f.steps)
+	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 
 // unrolled is the number of steps per iteration of the inner loop: their memory is at least

@@ -168,7 +168,8 @@ type qkEmitter struct {
 	left operand.Mem      // keys, from the tile on
 	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsAhead q̂ there
 
-	waiting operand.Mem // remaining columns of a narrow type
+	waiting operand.Mem // all columns of a step that has remaining ones
+	second  operand.Mem // not 0 in the second pass of rest
 
 	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
 	jump   operand.Mem      // what k is moved by before that step's move
@@ -249,9 +250,7 @@ func (f *qkEmitter) tiles() {
 	if f.most() > 1 {
 		f.halve(tiles)
 	}
-	for times := 1; times <= f.most(); times++ {
-		f.rest(times, ofTimes(tiles, times))
-	}
+	f.rest(tiles)
 	f.store(tiles)
 
 	if f.most() > 1 {

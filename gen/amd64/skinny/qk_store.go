@@ -31,19 +31,18 @@ func (f *qkEmitter) toRest(t tile) {
 		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
-	f.g.JMP(operand.LabelRef(restLabel(t.times)))
+	f.g.JMP(operand.LabelRef("rest"))
 }
 
-func restLabel(times int) string { return fmt.Sprintf("rest%d", times) }
-
-// rest emits the remaining columns of all tiles of times·16 keys: it loads the columns of a whole
-// step that ends with the row, and skips the first of them. Up to 4 queries are computed as if they
-// were 4: products of queries that a tile does not have are not used.
-func (f *qkEmitter) rest(times int, tiles []tile) {
-	name, acc := restLabel(times), f.acc[times]
-	f.rows = f.g.NewHeights(name, emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
+// rest emits the remaining columns of all tiles: it loads the columns of a whole step that ends
+// with the row, and skips the first of them. Up to 4 queries are computed as if they were 4:
+// products of queries that a tile does not have are not used. A tile of twice 16 keys takes two
+// passes, and between them its halves change places.
+func (f *qkEmitter) rest(tiles []tile) {
+	acc := f.acc[1]
+	f.rows = f.g.NewHeights("rest", emit.Span{Least: 4, Most: len(acc)}, f.g.Frame(8))
 	f.g.Comment("The remaining columns.")
-	f.g.Label(name)
+	f.g.Label("rest")
 	if f.looksAhead() {
 		f.forget()
 	}
@@ -51,23 +50,26 @@ func (f *qkEmitter) rest(times int, tiles []tile) {
 		f.countQueries()
 		f.rows.Set(f.queries)
 	}
-	left := f.g.Num("d")
-	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	left := f.remaining()
 	bytes := f.g.OfColumns(left, left, f.words.element)
 	for i := range f.k {
 		bytes.Base = f.k[i]
 		f.g.LEAQ(bytes, f.k[i])
 	}
-	if f.words.element == spec.Float32 {
-		f.restInRegisters(acc, name, left)
-	} else {
-		f.restInMemory(acc, name, left)
+	if f.most() > 1 {
+		f.second = f.g.Frame(8)
+		f.g.MOVQ(operand.U32(0), f.second)
+		f.g.Label("restpass")
+	}
+	f.restColumns(acc)
+	if f.most() > 1 {
+		f.otherPass(tiles)
 	}
 	if f.looksAhead() {
 		f.g.CMPQ(f.size, operand.Imm(0))
-		f.g.JG(operand.LabelRef(name + "plain"))
+		f.g.JG(operand.LabelRef("restplain"))
 		f.rewind()
-		f.g.Label(name + "plain")
+		f.g.Label("restplain")
 	}
 	number := f.g.GP64()
 	f.g.MOVQ(f.size, number)
@@ -79,51 +81,91 @@ func (f *qkEmitter) rest(times int, tiles []tile) {
 	f.g.JMP(operand.LabelRef(tiles[0].label() + "sum"))
 }
 
-// restInRegisters emits the products of the remaining columns, each with a jump over them.
-func (f *qkEmitter) restInRegisters(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
-	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
-		if x == 0 {
-			return
-		}
-		skip := fmt.Sprintf("%sskip%d", name, x)
-		f.g.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
-		f.g.JL(operand.LabelRef(skip))
-		f.rows.Compare()
-		products(emit.At(f.q, 0))
-		f.g.ADDQ(f.w, f.q)
-		f.g.Label(skip)
-	})
+// remaining counts the remaining columns.
+func (f *qkEmitter) remaining() reg.GPVirtual {
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	return left
 }
 
-// restInMemory emits the same as a loop, for the columns of narrow types, which are many and wait
-// in memory.
-func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.GPVirtual) {
-	width, vectors := f.words.width(), len(acc[0])
-	if f.waiting.Base == nil {
-		// One column more: go vet takes a place behind the frame for an argument, also where a
-		// negative index leads back.
-		f.waiting = f.g.Frame((width + 1) * f.most() * spec.SkinnyKeys * 4)
+// otherPass emits the end of a pass of a tile of twice 16 keys: it goes on to the other 16 keys and
+// the same columns, or back.
+func (f *qkEmitter) otherPass(tiles []tile) {
+	number, rows := f.g.GP64(), f.g.GP64()
+	f.g.MOVQ(f.size, number)
+	for _, t := range ofTimes(tiles, 1) {
+		f.g.CMPQ(number, operand.I32(t.number()))
+		f.g.JE(operand.LabelRef("restpassed"))
 	}
-	place := func(x, v int) operand.Mem { return f.waiting.Offset((x*vectors + v) * f.g.VecBytes()) }
+	for _, acc := range f.acc[2] {
+		x := f.g.Vec()
+		f.g.VMOVAPS(acc[0], x)
+		f.g.VMOVAPS(acc[1], acc[0])
+		f.g.VMOVAPS(x, acc[1])
+	}
+	if f.off == nil {
+		f.g.MOVQ(f.ld4, rows)
+		f.g.SHLQ(operand.Imm(2), rows)
+	} else {
+		f.g.MOVQ(operand.U32(tileOffsets), rows)
+	}
+	scales := operand.Op(operand.Imm(4 * spec.SkinnyKeys))
+	f.g.CMPQ(f.second, operand.Imm(0))
+	f.g.JNE(operand.LabelRef("restback"))
+	f.g.MOVQ(operand.U32(1), f.second)
+	f.moveRows(f.g.ADDQ, rows)
+	if f.words.element.IsScaled() {
+		f.g.ADDQ(scales, f.words.at)
+	}
+	bytes := f.remaining()
+	f.g.IMULQ(f.w, bytes)
+	f.g.SUBQ(bytes, f.q)
+	f.g.JMP(operand.LabelRef("restpass"))
+	f.g.Label("restback")
+	f.moveRows(f.g.SUBQ, rows)
+	if f.words.element.IsScaled() {
+		f.g.SUBQ(scales, f.words.at)
+	}
+	f.g.Label("restpassed")
+}
+
+// moveRows moves the rows by 16 keys, which are some bytes of K, or of the offsets.
+func (f *qkEmitter) moveRows(move func(a, b operand.Op), bytes reg.GPVirtual) {
+	if f.off != nil {
+		move(bytes, f.off)
+		return
+	}
+	for i := range f.k {
+		move(bytes, f.k[i])
+	}
+}
+
+// restColumns emits the products of the remaining columns of 16 keys. All columns of the step wait
+// in memory, where a word waits for the loop that makes columns of it.
+func (f *qkEmitter) restColumns(acc [][]reg.VecVirtual) {
+	width, vectors, parts := f.words.width(), len(acc[0]), f.words.element.PerWord()
+	// One column more: go vet takes a place behind the frame for an argument, also where a
+	// negative index leads back.
+	f.waiting = f.g.Frame((width + 1) * spec.SkinnyKeys * 4)
+	bytes := vectors * f.g.VecBytes()
+	place := func(x, v int) operand.Mem { return f.waiting.Offset(x*bytes + v*f.g.VecBytes()) }
+	at := f.g.GP64()
+	f.g.XORQ(at, at)
 	if f.slots != nil {
-		f.fill(f.row(-4*f.words.n), f.slots.now)
-		columns := f.g.Vecs(vectors)
-		for x := range width {
-			f.widenSlots(columns, x%2, f.slot(f.slots.now, x/2, 0))
-			for v := range columns {
-				f.g.VMOVUPS(columns[v], place(x, v))
-			}
-		}
+		f.fill(f.row(-4*f.words.n), at)
 	} else {
 		for v := range vectors {
-			for x, column := range f.words.columns(f.words.load(f.row(-4*f.words.n), v), v) {
-				f.g.VMOVUPS(column(), place(x, v))
+			for i, word := range f.words.load(f.row(-4*f.words.n), v) {
+				f.g.VMOVUPS(word, place(i*parts, v))
 			}
 		}
 	}
-	bytes := vectors * f.g.VecBytes()
+	if parts > 1 {
+		f.restWords(place, vectors, at)
+	}
+	left := f.remaining()
 	f.g.IMUL3Q(operand.I32(-bytes), left, left) // from the end of them
-	f.g.Label(name + "column")
+	f.g.Label("restcolumn")
 	columns := f.g.Vecs(vectors)
 	for v := range columns {
 		m := place(width, v)
@@ -134,7 +176,43 @@ func (f *qkEmitter) restInMemory(acc [][]reg.VecVirtual, name string, left reg.G
 	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.q, 4*i), columns, acc[i]) })
 	f.g.ADDQ(f.w, f.q)
 	f.g.ADDQ(operand.I32(bytes), left)
-	f.g.JNZ(operand.LabelRef(name + "column"))
+	f.g.JNZ(operand.LabelRef("restcolumn"))
+}
+
+// restWords emits a loop over the words of a step, which makes columns of each. at is the offset of
+// a word. Unless it is in slots, it waits in the place of its first column.
+func (f *qkEmitter) restWords(place func(x, v int) operand.Mem, vectors int, at reg.GPVirtual) {
+	parts := f.words.element.PerWord()
+	bytes, scale := parts*vectors*f.g.VecBytes(), 1
+	if f.slots != nil {
+		scale, bytes = parts, slotVectors*f.g.VecBytes()
+	}
+	of := func(x, v int) operand.Mem {
+		m := place(x, v)
+		m.Index, m.Scale = at, uint8(scale)
+		return m
+	}
+	f.g.Label("restword")
+	if f.slots != nil {
+		columns := f.g.Vecs(vectors)
+		for x := range parts {
+			f.widenSlots(columns, x, f.slot(at, 0, 0))
+			for v := range columns {
+				f.g.VMOVUPS(columns[v], of(x, v))
+			}
+		}
+	} else {
+		for v := range vectors {
+			word := f.g.Vec()
+			f.g.VMOVUPS(of(0, v), word)
+			for x, column := range f.words.split(word, f.words.scalesOf(v)) {
+				f.g.VMOVUPS(column(), of(x, v))
+			}
+		}
+	}
+	f.g.ADDQ(operand.I32(bytes), at)
+	f.g.CMPQ(at, operand.I32(f.words.n*bytes))
+	f.g.JNE(operand.LabelRef("restword"))
 }
 
 // toStore emits the way of a tile to where its scores are stored.

@@ -123,10 +123,7 @@ func (w *keyWidener) load(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 
 // columns returns the columns of words of vector v of keys.
 func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
-	var scales operand.Op
-	if w.element.IsScaled() {
-		scales = w.g.AtHand(w.scales().Offset(v * w.g.VecBytes()))
-	}
+	scales := w.scalesOf(v)
 	for i, t := range words {
 		if v == 0 && i >= w.kept {
 			columns = append(columns, w.wait(i-w.kept, t, scales)...)
@@ -135,6 +132,14 @@ func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyC
 		}
 	}
 	return columns
+}
+
+// scalesOf returns the current scales of vector v of keys, if there are any.
+func (w *keyWidener) scalesOf(v int) operand.Op {
+	if !w.element.IsScaled() {
+		return nil
+	}
+	return w.g.AtHand(w.scales().Offset(v * w.g.VecBytes()))
 }
 
 // wait stores a word on the stack, and returns its columns, the first of which loads it again.
