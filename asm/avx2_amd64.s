@@ -54124,7 +54124,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, MMX+
 TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -54160,15 +54160,16 @@ columns:
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS  (SI), X1, X4
-	VSUBPS      X0, X4, X4
-	VMASKMOVPS  X4, X1, (DX)
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y4, Y4, Y3
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        CX
-	JNZ         lastrow
+	VMASKMOVPS (SI), X1, X4
+	VSUBPS     X0, X4, X4
+	VMASKMOVPS X4, X1, (DX)
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y4, Y4, Y4
+	VADDPD     Y4, Y3, Y3
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       CX
+	JNZ        lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
@@ -54189,21 +54190,23 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), X3
-	VMOVUPS     16(SI), X4
-	VSUBPS      X0, X3, X3
-	VSUBPS      X0, X4, X4
-	VMOVUPS     X3, (DX)
-	VMOVUPS     X4, 16(DX)
-	VCVTPS2PD   X3, Y3
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y3, Y3, Y1
-	VFMADD231PD Y4, Y4, Y2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes2row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), X3
+	VMOVUPS    16(SI), X4
+	VSUBPS     X0, X3, X3
+	VSUBPS     X0, X4, X4
+	VMOVUPS    X3, (DX)
+	VMOVUPS    X4, 16(DX)
+	VCVTPS2PD  X3, Y3
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y3, Y3, Y3
+	VMULPD     Y4, Y4, Y4
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes2row
 
 lanes2rows:
 	MOVQ    sums_base+0(FP), DX
@@ -54223,16 +54226,17 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), X2
-	VSUBPS      X0, X2, X2
-	VMOVUPS     X2, (DX)
-	VCVTPS2PD   X2, Y2
-	VFMADD231PD Y2, Y2, Y1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), X2
+	VSUBPS     X0, X2, X2
+	VMOVUPS    X2, (DX)
+	VCVTPS2PD  X2, Y2
+	VMULPD     Y2, Y2, Y2
+	VADDPD     Y2, Y1, Y1
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX
@@ -54242,7 +54246,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, MMX+
 TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -54282,20 +54286,21 @@ columns:
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS  (DI), X1, X5
-	VMASKMOVPS  (SI), X1, X6
-	VMULPS      X6, X5, X5
-	VCVTPS2PD   X5, Y5
-	VADDPD      Y5, Y3, Y3
-	VMASKMOVPS  (DX), X1, X6
-	VMULPS      X0, X6, X6
-	VCVTPS2PD   X6, Y6
-	VFMADD231PD Y5, Y6, Y4
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        CX
-	JNZ         lastrow
+	VMASKMOVPS (DI), X1, X5
+	VMASKMOVPS (SI), X1, X6
+	VMULPS     X6, X5, X5
+	VCVTPS2PD  X5, Y5
+	VADDPD     Y5, Y3, Y3
+	VMASKMOVPS (DX), X1, X6
+	VMULPS     X0, X6, X6
+	VCVTPS2PD  X6, Y6
+	VMULPD     Y6, Y5, Y5
+	VADDPD     Y5, Y4, Y4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       CX
+	JNZ        lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
@@ -54322,26 +54327,28 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), X5
-	VMOVUPS     16(DI), X6
-	VMULPS      (SI), X5, X5
-	VMULPS      16(SI), X6, X6
-	VCVTPS2PD   X5, Y5
-	VCVTPS2PD   X6, Y6
-	VADDPD      Y5, Y1, Y1
-	VADDPD      Y6, Y2, Y2
-	VMULPS      (DX), X0, X7
-	VMULPS      16(DX), X0, X8
-	VCVTPS2PD   X7, Y7
-	VCVTPS2PD   X8, Y8
-	VFMADD231PD Y5, Y7, Y3
-	VFMADD231PD Y6, Y8, Y4
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes2row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), X5
+	VMOVUPS    16(DI), X6
+	VMULPS     (SI), X5, X5
+	VMULPS     16(SI), X6, X6
+	VCVTPS2PD  X5, Y5
+	VCVTPS2PD  X6, Y6
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VMULPS     (DX), X0, X7
+	VMULPS     16(DX), X0, X8
+	VCVTPS2PD  X7, Y7
+	VCVTPS2PD  X8, Y8
+	VMULPD     Y7, Y5, Y5
+	VMULPD     Y8, Y6, Y6
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y6, Y4, Y4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes2row
 
 lanes2rows:
 	MOVQ    sums_base+0(FP), DX
@@ -54367,19 +54374,20 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), X3
-	VMULPS      (SI), X3, X3
-	VCVTPS2PD   X3, Y3
-	VADDPD      Y3, Y1, Y1
-	VMULPS      (DX), X0, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y3, Y4, Y2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), X3
+	VMULPS     (SI), X3, X3
+	VCVTPS2PD  X3, Y3
+	VADDPD     Y3, Y1, Y1
+	VMULPS     (DX), X0, X4
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y4, Y3, Y3
+	VADDPD     Y3, Y2, Y2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX

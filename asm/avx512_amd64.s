@@ -78553,15 +78553,16 @@ columns:
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z   (SI), K1, Y2
-	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, K1, (DX)
-	VCVTPS2PD   Y2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        CX
-	JNZ         lastrow
+	VMOVUPS.Z (SI), K1, Y2
+	VSUBPS    Y0, Y2, Y2
+	VMOVUPS   Y2, K1, (DX)
+	VCVTPS2PD Y2, Z2
+	VMULPD    Z2, Z2, Z2
+	VADDPD    Z2, Z1, Z1
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      CX
+	JNZ       lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
@@ -78580,16 +78581,17 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), Y2
-	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, (DX)
-	VCVTPS2PD   Y2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMOVUPS    Y2, (DX)
+	VCVTPS2PD  Y2, Z2
+	VMULPD     Z2, Z2, Z2
+	VADDPD     Z2, Z1, Z1
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX
@@ -78637,20 +78639,21 @@ columns:
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z   (DI), K1, Y3
-	VMOVUPS.Z   (SI), K1, Y4
-	VMULPS      Y4, Y3, Y3
-	VCVTPS2PD   Y3, Z3
-	VADDPD      Z3, Z1, Z1
-	VMOVUPS.Z   (DX), K1, Y4
-	VMULPS      Y0, Y4, Y4
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        CX
-	JNZ         lastrow
+	VMOVUPS.Z (DI), K1, Y3
+	VMOVUPS.Z (SI), K1, Y4
+	VMULPS    Y4, Y3, Y3
+	VCVTPS2PD Y3, Z3
+	VADDPD    Z3, Z1, Z1
+	VMOVUPS.Z (DX), K1, Y4
+	VMULPS    Y0, Y4, Y4
+	VCVTPS2PD Y4, Z4
+	VMULPD    Z4, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	ADDQ      BX, DI
+	DECQ      CX
+	JNZ       lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
@@ -78673,19 +78676,20 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), Y3
-	VMULPS      (SI), Y3, Y3
-	VCVTPS2PD   Y3, Z3
-	VADDPD      Z3, Z1, Z1
-	VMULPS      (DX), Y0, Y4
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), Y3
+	VMULPS     (SI), Y3, Y3
+	VCVTPS2PD  Y3, Z3
+	VADDPD     Z3, Z1, Z1
+	VMULPS     (DX), Y0, Y4
+	VCVTPS2PD  Y4, Z4
+	VMULPD     Z4, Z3, Z3
+	VADDPD     Z3, Z2, Z2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX

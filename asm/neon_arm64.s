@@ -34105,7 +34105,8 @@ singlerow:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	FMOVS F2, (R6)
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VFMLA V2.D2, V2.D2, V1.D2
+	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34135,8 +34136,10 @@ lanes2row:
 	FMOVD F4, 8(R6)
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V3.D2, V3.D2, V1.D2
-	VFMLA V4.D2, V4.D2, V2.D2
+	WORD $0x6e63dc63 // fmul v3.2d, v3.2d, v3.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e64d442 // fadd v2.2d, v2.2d, v4.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34162,7 +34165,8 @@ lanes1row:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	FMOVD F2, (R6)
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VFMLA V2.D2, V2.D2, V1.D2
+	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34219,7 +34223,8 @@ singlerow:
 	FMOVS (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V3.D2, V2.D2
+	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10
@@ -34263,8 +34268,10 @@ lanes2row:
 	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	WORD $0x0e6178e7 // fcvtl v7.2d, v7.2s
 	WORD $0x0e617908 // fcvtl v8.2d, v8.2s
-	VFMLA V7.D2, V5.D2, V3.D2
-	VFMLA V8.D2, V6.D2, V4.D2
+	WORD $0x6e67dca5 // fmul v5.2d, v5.2d, v7.2d
+	WORD $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
+	WORD $0x4e65d463 // fadd v3.2d, v3.2d, v5.2d
+	WORD $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10
@@ -34300,7 +34307,8 @@ lanes1row:
 	FMOVD (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V3.D2, V2.D2
+	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10

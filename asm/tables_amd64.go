@@ -704,14 +704,14 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Sums:             rowSumsAVX2,
 		Dots:             rowDotsAVX2,
 		SoftmaxGradients: rowSoftmaxGradientsAVX2,
+		Squares:          rowSquaresAVX2,
+		NormTerms:        rowNormTermsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
 		DotsWith:  rowDotsWithAVX2,
 		AddScaled: rowAddScaledAVX2,
 		Powers:    rowPowersAVX2,
 		Quotients: rowQuotientsAVX2,
-		Squares:   rowSquaresAVX2,
-		NormTerms: rowNormTermsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX512,

@@ -14,7 +14,7 @@ var rows = []Kernel{
 	})},
 	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Narrow: true, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
-		return b.Add(sum, b.Mul(x, y)) // exact, and a sum waits for an addition alone
+		return b.addExact(sum, x, y)
 	})},
 	{Function: spec.DotsWith, Lanes: "sums", Vectors: 2, Body: func(b *Builder) {
 		x, y, sum := b.Across("x", "ld"), b.Slice("y"), b.double0()
@@ -29,7 +29,7 @@ var rows = []Kernel{
 	{Function: spec.Squares, Lanes: "sums", Vectors: 2, Most: 8, Body: func(b *Builder) {
 		b.center(b.DoubleSlice("sums"), func(sum, y *Value) *Value {
 			y = b.Widen(y)
-			return b.MulAdd(y, y, sum)
+			return b.addExact(sum, y, y)
 		})
 	}},
 	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
@@ -44,6 +44,10 @@ func rowSums(add func(b *Builder, sum *Value) *Value) func(b *Builder) {
 		b.Store(b.DoubleSlice("sums"), sum)
 	}
 }
+
+// addExact is sum + x·y for widened numbers. The product is exact, so the bits are the same as of a
+// MulAdd, but the sum waits for an addition alone.
+func (b *Builder) addExact(sum, x, y *Value) *Value { return b.Add(sum, b.Mul(x, y)) }
 
 // double0 is a variable of float64, at first 0.
 func (b *Builder) double0() *Value {
@@ -118,7 +122,7 @@ func normTerms(b *Builder) {
 		b.Soon(dy)
 		g := b.Widen(b.Mul(b.Load(weight), b.Load(dy)))
 		b.Set(sum, b.Add(sum, g))
-		b.Set(dot, b.MulAdd(g, b.Widen(b.Mul(b.Load(y), b.Param("inv"))), dot))
+		b.Set(dot, b.addExact(dot, g, b.Widen(b.Mul(b.Load(y), b.Param("inv")))))
 	})
 	b.Store(sums, sum)
 	b.Store(dots, dot)
