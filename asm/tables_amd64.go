@@ -720,12 +720,13 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
-		Sums:      rowSumsAVX512,
-		DotsWith:  rowDotsWithAVX512,
-		AddScaled: rowAddScaledAVX512,
-		Quotients: rowQuotientsAVX512,
-		Squares:   rowSquaresAVX512,
-		NormTerms: rowNormTermsAVX512,
+		Sums:             rowSumsAVX512,
+		DotsWith:         rowDotsWithAVX512,
+		AddScaled:        rowAddScaledAVX512,
+		Quotients:        rowQuotientsAVX512,
+		SoftmaxGradients: rowSoftmaxGradientsAVX512,
+		Squares:          rowSquaresAVX512,
+		NormTerms:        rowNormTermsAVX512,
 	}},
 }
 
