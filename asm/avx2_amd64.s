@@ -50692,120 +50692,58 @@ TEXT ·rowLargestAVX2(SB), NOSPLIT, $0-64
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	VMOVUPS constff800000AVX2<>+0(SB), Y0
 	XORQ    AX, AX
-	SUBQ    $0x00000008, CX
-	JL      lanes1end
+	TESTQ   CX, CX
+	JZ      end
+	MOVQ    $0x00000008, R9
+	MOVQ    max_len+8(FP), R10
+	CMPQ    R10, $0x00000008
+	JGE     many
+	MOVQ    $0x00000001, R9
+	XORQ    BX, BX
+	XORQ    SI, SI
+	XORQ    DI, DI
+	XORQ    R8, R8
+	NEGQ    CX
+
+many:
+	LEAQ    masksAVX2<>+0(SB), R10
+	MOVQ    $0x00000040, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Y1
 
 lanes1:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
-	VMOVAPS Y0, Y1
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
-	JL      lanes1fewer
-	PCALIGN $0x40
-
-lanes1some:
-	VBROADCASTF128 (DI), Y2
-	VINSERTF128    $0x01, (R8), Y2, Y2
-	VBROADCASTF128 (DI)(BX*1), Y3
-	VINSERTF128    $0x01, (R8)(BX*1), Y3, Y3
-	VBROADCASTF128 (DI)(BX*2), Y4
-	VINSERTF128    $0x01, (R8)(BX*2), Y4, Y4
-	VBROADCASTF128 (DI)(SI*1), Y5
-	VINSERTF128    $0x01, (R8)(SI*1), Y5, Y5
-	VUNPCKLPS      Y3, Y2, Y6
-	VUNPCKHPS      Y3, Y2, Y2
-	VUNPCKLPS      Y5, Y4, Y3
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKLPD      Y3, Y6, Y5
-	VUNPCKHPD      Y3, Y6, Y3
-	VUNPCKLPD      Y4, Y2, Y6
-	VUNPCKHPD      Y4, Y2, Y2
-	VMAXPS         Y1, Y5, Y1
-	VMAXPS         Y1, Y3, Y1
-	VMAXPS         Y1, Y6, Y1
-	VMAXPS         Y1, Y2, Y1
-	ADDQ           $0x10, DI
-	ADDQ           $0x10, R8
-	SUBQ           $0x00000004, R9
-	JGE            lanes1some
-
-lanes1fewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVSS      (DI), X7
-	VINSERTPS   $0x10, (DI)(BX*1), X7, X7
-	VINSERTPS   $0x20, (DI)(BX*2), X7, X7
-	VINSERTPS   $0x30, (DI)(SI*1), X7, X7
-	VMOVSS      (R8), X2
-	VINSERTPS   $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS   $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS   $0x30, (R8)(SI*1), X2, X2
-	VINSERTF128 $0x01, X2, Y7, Y7
-	VMAXPS      Y1, Y7, Y1
-	ADDQ        $0x04, DI
-	ADDQ        $0x04, R8
-	DECQ        R9
-	JNZ         lanes1row
-
-lanes1rows:
-	MOVQ    max_base+0(FP), DI
-	VMOVUPS Y1, (DI)(AX*1)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     lanes1
-
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  max_len+8(FP), DI
-	CMPQ  DI, $0x00000008
-	JL    few
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000008
+	JGE   enter
 	SUBQ  $0x00000008, CX
 	LEAQ  (AX)(CX*4), AX
 	IMULQ BX, CX
 	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
+	MOVQ  $0x00000008, CX
 
-few:
-	XORQ    BX, BX
-	XORQ    SI, SI
-	MOVQ    $0x00000001, DI
-	LEAQ    masksAVX2<>+0(SB), R8
-	MOVQ    $0x00000040, R9
-	SUBQ    DI, R9
-	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y1
-
-single:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
+enter:
+	MOVQ    DX, R9
 	VMOVAPS Y0, Y2
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
-	JL      onefewer
+	MOVQ    d+56(FP), R10
+	SUBQ    $0x00000004, R10
+	JL      lanes1fewer
 	PCALIGN $0x40
 
-onesome:
-	VBROADCASTF128 (DI), Y3
-	VINSERTF128    $0x01, (R8), Y3, Y3
-	VBROADCASTF128 (DI)(BX*1), Y4
-	VINSERTF128    $0x01, (R8)(BX*1), Y4, Y4
-	VBROADCASTF128 (DI)(BX*2), Y5
-	VINSERTF128    $0x01, (R8)(BX*2), Y5, Y5
-	VBROADCASTF128 (DI)(SI*1), Y6
-	VINSERTF128    $0x01, (R8)(SI*1), Y6, Y6
+lanes1some:
+	VBROADCASTF128 (R9), Y3
+	VINSERTF128    $0x01, (R9)(BX*4), Y3, Y3
+	VBROADCASTF128 (R9)(BX*1), Y4
+	VINSERTF128    $0x01, (R9)(DI*1), Y4, Y4
+	VBROADCASTF128 (R9)(BX*2), Y5
+	VINSERTF128    $0x01, (R9)(SI*2), Y5, Y5
+	VBROADCASTF128 (R9)(SI*1), Y6
+	VINSERTF128    $0x01, (R9)(R8*1), Y6, Y6
 	VUNPCKLPS      Y4, Y3, Y7
 	VUNPCKHPS      Y4, Y3, Y3
 	VUNPCKLPS      Y6, Y5, Y4
@@ -50818,42 +50756,49 @@ onesome:
 	VMAXPS         Y2, Y4, Y2
 	VMAXPS         Y2, Y7, Y2
 	VMAXPS         Y2, Y3, Y2
-	ADDQ           $0x10, DI
-	ADDQ           $0x10, R8
-	SUBQ           $0x00000004, R9
-	JGE            onesome
+	ADDQ           $0x10, R9
+	SUBQ           $0x00000004, R10
+	JGE            lanes1some
 
-onefewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
-	JZ      onerows
+lanes1fewer:
+	ADDQ    $0x00000004, R10
+	TESTQ   R10, R10
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-onerow:
-	VMOVSS      (DI), X8
-	VINSERTPS   $0x10, (DI)(BX*1), X8, X8
-	VINSERTPS   $0x20, (DI)(BX*2), X8, X8
-	VINSERTPS   $0x30, (DI)(SI*1), X8, X8
-	VMOVSS      (R8), X3
-	VINSERTPS   $0x10, (R8)(BX*1), X3, X3
-	VINSERTPS   $0x20, (R8)(BX*2), X3, X3
-	VINSERTPS   $0x30, (R8)(SI*1), X3, X3
+lanes1row:
+	VMOVSS      (R9), X8
+	VINSERTPS   $0x10, (R9)(BX*1), X8, X8
+	VINSERTPS   $0x20, (R9)(BX*2), X8, X8
+	VINSERTPS   $0x30, (R9)(SI*1), X8, X8
+	VMOVSS      (R9)(BX*4), X3
+	VINSERTPS   $0x10, (R9)(DI*1), X3, X3
+	VINSERTPS   $0x20, (R9)(SI*2), X3, X3
+	VINSERTPS   $0x30, (R9)(R8*1), X3, X3
 	VINSERTF128 $0x01, X3, Y8, Y8
 	VMAXPS      Y2, Y8, Y2
-	ADDQ        $0x04, DI
-	ADDQ        $0x04, R8
-	DECQ        R9
-	JNZ         onerow
+	ADDQ        $0x04, R9
+	DECQ        R10
+	JNZ         lanes1row
 
-onerows:
-	MOVQ       max_base+0(FP), DI
-	VMASKMOVPS Y2, Y1, (DI)(AX*1)
-	ADDQ       $0x04, AX
-	MOVQ       ld+48(FP), DI
-	SHLQ       $0x02, DI
-	ADDQ       DI, DX
-	DECQ       CX
-	JNZ        single
+lanes1rows:
+	MOVQ       max_base+0(FP), R9
+	VMASKMOVPS Y2, Y1, (R9)(AX*1)
+	TESTQ      CX, CX
+	JL         next
+	LEAQ       (DX)(BX*8), DX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000008, CX
+	JNZ        lanes1
+	JMP        end
+
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -50868,25 +50813,26 @@ TEXT ·rowSumsAVX2(SB), NOSPLIT, $0-64
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JL      lanes2end
 
 lanes2:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
+	MOVQ    DX, R9
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
+	MOVQ    d+56(FP), R10
+	SUBQ    $0x00000004, R10
 	JL      lanes2fewer
 	PCALIGN $0x40
 
 lanes2some:
-	VMOVUPS   (DI), X2
-	VMOVUPS   (DI)(BX*1), X3
-	VMOVUPS   (DI)(BX*2), X4
-	VMOVUPS   (DI)(SI*1), X5
+	VMOVUPS   (R9), X2
+	VMOVUPS   (R9)(BX*1), X3
+	VMOVUPS   (R9)(BX*2), X4
+	VMOVUPS   (R9)(SI*1), X5
 	VUNPCKLPS X3, X2, X6
 	VUNPCKHPS X3, X2, X2
 	VUNPCKLPS X5, X4, X3
@@ -50895,10 +50841,10 @@ lanes2some:
 	VUNPCKHPD X3, X6, X3
 	VUNPCKLPD X4, X2, X6
 	VUNPCKHPD X4, X2, X2
-	VMOVUPS   (R8), X4
-	VMOVUPS   (R8)(BX*1), X7
-	VMOVUPS   (R8)(BX*2), X8
-	VMOVUPS   (R8)(SI*1), X9
+	VMOVUPS   (R9)(BX*4), X4
+	VMOVUPS   (R9)(DI*1), X7
+	VMOVUPS   (R9)(SI*2), X8
+	VMOVUPS   (R9)(R8*1), X9
 	VUNPCKLPS X7, X4, X10
 	VUNPCKHPS X7, X4, X4
 	VUNPCKLPS X9, X8, X7
@@ -50923,143 +50869,86 @@ lanes2some:
 	VCVTPS2PD X4, Y4
 	VADDPD    Y2, Y0, Y0
 	VADDPD    Y4, Y1, Y1
-	ADDQ      $0x10, DI
-	ADDQ      $0x10, R8
-	SUBQ      $0x00000004, R9
+	ADDQ      $0x10, R9
+	SUBQ      $0x00000004, R10
 	JGE       lanes2some
 
 lanes2fewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
+	ADDQ    $0x00000004, R10
+	TESTQ   R10, R10
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS    (DI), X2
-	VINSERTPS $0x10, (DI)(BX*1), X2, X2
-	VINSERTPS $0x20, (DI)(BX*2), X2, X2
-	VINSERTPS $0x30, (DI)(SI*1), X2, X2
-	VMOVSS    (R8), X3
-	VINSERTPS $0x10, (R8)(BX*1), X3, X3
-	VINSERTPS $0x20, (R8)(BX*2), X3, X3
-	VINSERTPS $0x30, (R8)(SI*1), X3, X3
+	VMOVSS    (R9), X2
+	VINSERTPS $0x10, (R9)(BX*1), X2, X2
+	VINSERTPS $0x20, (R9)(BX*2), X2, X2
+	VINSERTPS $0x30, (R9)(SI*1), X2, X2
+	VMOVSS    (R9)(BX*4), X3
+	VINSERTPS $0x10, (R9)(DI*1), X3, X3
+	VINSERTPS $0x20, (R9)(SI*2), X3, X3
+	VINSERTPS $0x30, (R9)(R8*1), X3, X3
 	VCVTPS2PD X2, Y2
 	VCVTPS2PD X3, Y3
 	VADDPD    Y2, Y0, Y0
 	VADDPD    Y3, Y1, Y1
-	ADDQ      $0x04, DI
-	ADDQ      $0x04, R8
-	DECQ      R9
+	ADDQ      $0x04, R9
+	DECQ      R10
 	JNZ       lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y0, (DI)(AX*2)
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y1, 32(DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Y0, (R9)(AX*2)
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Y1, 32(R9)(AX*2)
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes2
 
 lanes2end:
-	ADDQ $0x00000008, CX
-	SUBQ $0x00000004, CX
-	JL   lanes1end
+	ADDQ  $0x00000008, CX
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  $0x00000004, R9
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JGE   many
+	MOVQ  $0x00000001, R9
+	XORQ  BX, BX
+	XORQ  SI, SI
+	XORQ  DI, DI
+	XORQ  R8, R8
+	NEGQ  CX
+
+many:
+	LEAQ      masksAVX2<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      R9, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Y0
+	VPMOVSXDQ X0, Y0
 
 lanes1:
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000004
+	JGE   enter
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	MOVQ  $0x00000004, CX
+
+enter:
 	MOVQ    DX, DI
-	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	MOVQ    d+56(FP), R8
 	SUBQ    $0x00000004, R8
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VMOVUPS   (DI), X1
-	VMOVUPS   (DI)(BX*1), X2
-	VMOVUPS   (DI)(BX*2), X3
-	VMOVUPS   (DI)(SI*1), X4
-	VUNPCKLPS X2, X1, X5
-	VUNPCKHPS X2, X1, X1
-	VUNPCKLPS X4, X3, X2
-	VUNPCKHPS X4, X3, X3
-	VUNPCKLPD X2, X5, X4
-	VUNPCKHPD X2, X5, X2
-	VUNPCKLPD X3, X1, X5
-	VUNPCKHPD X3, X1, X1
-	VCVTPS2PD X4, Y4
-	VADDPD    Y4, Y0, Y0
-	VCVTPS2PD X2, Y2
-	VADDPD    Y2, Y0, Y0
-	VCVTPS2PD X5, Y5
-	VADDPD    Y5, Y0, Y0
-	VCVTPS2PD X1, Y1
-	VADDPD    Y1, Y0, Y0
-	ADDQ      $0x10, DI
-	SUBQ      $0x00000004, R8
-	JGE       lanes1some
-
-lanes1fewer:
-	ADDQ    $0x00000004, R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVSS    (DI), X1
-	VINSERTPS $0x10, (DI)(BX*1), X1, X1
-	VINSERTPS $0x20, (DI)(BX*2), X1, X1
-	VINSERTPS $0x30, (DI)(SI*1), X1, X1
-	VCVTPS2PD X1, Y1
-	VADDPD    Y1, Y0, Y0
-	ADDQ      $0x04, DI
-	DECQ      R8
-	JNZ       lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y0, (DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	ADDQ    $0x00000010, AX
-	SUBQ    $0x00000004, CX
-
-lanes1end:
-	ADDQ $0x00000004, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), DI
-	CMPQ  DI, $0x00000004
-	JL    few
-	SUBQ  $0x00000004, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ      BX, BX
-	XORQ      SI, SI
-	MOVQ      $0x00000001, DI
-	LEAQ      masksAVX2<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      DI, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Y0
-	VPMOVSXDQ X0, Y0
-
-single:
-	MOVQ    DX, DI
-	VXORPS  Y1, Y1, Y1
-	MOVQ    d+56(FP), R8
-	SUBQ    $0x00000004, R8
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
 	VMOVUPS   (DI), X2
 	VMOVUPS   (DI)(BX*1), X3
 	VMOVUPS   (DI)(BX*2), X4
@@ -51082,15 +50971,15 @@ onesome:
 	VADDPD    Y2, Y1, Y1
 	ADDQ      $0x10, DI
 	SUBQ      $0x00000004, R8
-	JGE       onesome
+	JGE       lanes1some
 
-onefewer:
+lanes1fewer:
 	ADDQ    $0x00000004, R8
 	TESTQ   R8, R8
-	JZ      onerows
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-onerow:
+lanes1row:
 	VMOVSS    (DI), X2
 	VINSERTPS $0x10, (DI)(BX*1), X2, X2
 	VINSERTPS $0x20, (DI)(BX*2), X2, X2
@@ -51099,17 +50988,26 @@ onerow:
 	VADDPD    Y2, Y1, Y1
 	ADDQ      $0x04, DI
 	DECQ      R8
-	JNZ       onerow
+	JNZ       lanes1row
 
-onerows:
+lanes1rows:
 	MOVQ       sums_base+0(FP), DI
 	VMASKMOVPD Y1, Y0, (DI)(AX*2)
-	ADDQ       $0x04, AX
-	MOVQ       ld+48(FP), DI
-	SHLQ       $0x02, DI
-	ADDQ       DI, DX
-	DECQ       CX
-	JNZ        single
+	TESTQ      CX, CX
+	JL         next
+	LEAQ       (DX)(BX*4), DX
+	ADDQ       $0x00000010, AX
+	SUBQ       $0x00000004, CX
+	JNZ        lanes1
+	JMP        end
+
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -51124,16 +51022,16 @@ TEXT ·rowDotsAVX2(SB), NOSPLIT, $0-88
 	MOVQ    ld+72(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
-	MOVQ    y_base+48(FP), DI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
+	MOVQ    y_base+48(FP), R9
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JL      lanes2end
 
 lanes2:
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
-	MOVQ    DI, R10
-	LEAQ    (R10)(BX*4), R11
+	MOVQ    DX, R10
+	MOVQ    R9, R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    d+80(FP), R12
@@ -51142,19 +51040,19 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2some:
-	VCVTPS2PD   (R8), Y2
-	VCVTPS2PD   (R10), Y3
+	VCVTPS2PD   (R10), Y2
+	VCVTPS2PD   (R11), Y3
 	VMULPD      Y3, Y2, Y2
-	VCVTPS2PD   (R8)(BX*1), Y3
-	VCVTPS2PD   (R10)(BX*1), Y4
+	VCVTPS2PD   (R10)(BX*1), Y3
+	VCVTPS2PD   (R11)(BX*1), Y4
 	VMULPD      Y4, Y3, Y3
 	VPUNPCKLQDQ Y3, Y2, Y4
 	VPUNPCKHQDQ Y3, Y2, Y2
-	VCVTPS2PD   (R8)(BX*2), Y3
-	VCVTPS2PD   (R10)(BX*2), Y5
+	VCVTPS2PD   (R10)(BX*2), Y3
+	VCVTPS2PD   (R11)(BX*2), Y5
 	VMULPD      Y5, Y3, Y3
-	VCVTPS2PD   (R8)(SI*1), Y5
-	VCVTPS2PD   (R10)(SI*1), Y6
+	VCVTPS2PD   (R10)(SI*1), Y5
+	VCVTPS2PD   (R11)(SI*1), Y6
 	VMULPD      Y6, Y5, Y5
 	VPUNPCKLQDQ Y5, Y3, Y6
 	VPUNPCKHQDQ Y5, Y3, Y3
@@ -51162,19 +51060,19 @@ lanes2some:
 	VPERM2F128  $0x31, Y6, Y4, Y4
 	VPERM2F128  $0x20, Y3, Y2, Y6
 	VPERM2F128  $0x31, Y3, Y2, Y2
-	VCVTPS2PD   (R9), Y3
-	VCVTPS2PD   (R11), Y7
+	VCVTPS2PD   (R10)(BX*4), Y3
+	VCVTPS2PD   (R11)(BX*4), Y7
 	VMULPD      Y7, Y3, Y3
-	VCVTPS2PD   (R9)(BX*1), Y7
-	VCVTPS2PD   (R11)(BX*1), Y8
+	VCVTPS2PD   (R10)(DI*1), Y7
+	VCVTPS2PD   (R11)(DI*1), Y8
 	VMULPD      Y8, Y7, Y7
 	VPUNPCKLQDQ Y7, Y3, Y8
 	VPUNPCKHQDQ Y7, Y3, Y3
-	VCVTPS2PD   (R9)(BX*2), Y7
-	VCVTPS2PD   (R11)(BX*2), Y9
+	VCVTPS2PD   (R10)(SI*2), Y7
+	VCVTPS2PD   (R11)(SI*2), Y9
 	VMULPD      Y9, Y7, Y7
-	VCVTPS2PD   (R9)(SI*1), Y9
-	VCVTPS2PD   (R11)(SI*1), Y10
+	VCVTPS2PD   (R10)(R8*1), Y9
+	VCVTPS2PD   (R11)(R8*1), Y10
 	VMULPD      Y10, Y9, Y9
 	VPUNPCKLQDQ Y9, Y7, Y10
 	VPUNPCKHQDQ Y9, Y7, Y7
@@ -51190,8 +51088,6 @@ lanes2some:
 	VADDPD      Y8, Y1, Y1
 	VADDPD      Y2, Y0, Y0
 	VADDPD      Y3, Y1, Y1
-	ADDQ        $0x10, R8
-	ADDQ        $0x10, R9
 	ADDQ        $0x10, R10
 	ADDQ        $0x10, R11
 	SUBQ        $0x00000004, R12
@@ -51204,176 +51100,104 @@ lanes2fewer:
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS    (R8), X2
-	VINSERTPS $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS $0x30, (R8)(SI*1), X2, X2
-	VMOVSS    (R9), X3
-	VINSERTPS $0x10, (R9)(BX*1), X3, X3
-	VINSERTPS $0x20, (R9)(BX*2), X3, X3
-	VINSERTPS $0x30, (R9)(SI*1), X3, X3
+	VMOVSS    (R10), X2
+	VINSERTPS $0x10, (R10)(BX*1), X2, X2
+	VINSERTPS $0x20, (R10)(BX*2), X2, X2
+	VINSERTPS $0x30, (R10)(SI*1), X2, X2
+	VMOVSS    (R10)(BX*4), X3
+	VINSERTPS $0x10, (R10)(DI*1), X3, X3
+	VINSERTPS $0x20, (R10)(SI*2), X3, X3
+	VINSERTPS $0x30, (R10)(R8*1), X3, X3
 	VCVTPS2PD X2, Y2
 	VCVTPS2PD X3, Y3
-	VMOVSS    (R10), X4
-	VINSERTPS $0x10, (R10)(BX*1), X4, X4
-	VINSERTPS $0x20, (R10)(BX*2), X4, X4
-	VINSERTPS $0x30, (R10)(SI*1), X4, X4
-	VMOVSS    (R11), X5
-	VINSERTPS $0x10, (R11)(BX*1), X5, X5
-	VINSERTPS $0x20, (R11)(BX*2), X5, X5
-	VINSERTPS $0x30, (R11)(SI*1), X5, X5
+	VMOVSS    (R11), X4
+	VINSERTPS $0x10, (R11)(BX*1), X4, X4
+	VINSERTPS $0x20, (R11)(BX*2), X4, X4
+	VINSERTPS $0x30, (R11)(SI*1), X4, X4
+	VMOVSS    (R11)(BX*4), X5
+	VINSERTPS $0x10, (R11)(DI*1), X5, X5
+	VINSERTPS $0x20, (R11)(SI*2), X5, X5
+	VINSERTPS $0x30, (R11)(R8*1), X5, X5
 	VCVTPS2PD X4, Y4
 	VCVTPS2PD X5, Y5
 	VMULPD    Y4, Y2, Y2
 	VMULPD    Y5, Y3, Y3
 	VADDPD    Y2, Y0, Y0
 	VADDPD    Y3, Y1, Y1
-	ADDQ      $0x04, R8
-	ADDQ      $0x04, R9
 	ADDQ      $0x04, R10
 	ADDQ      $0x04, R11
 	DECQ      R12
 	JNZ       lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS Y0, (R8)(AX*2)
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS Y1, 32(R8)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DI)(BX*4), DI
-	LEAQ    (DI)(BX*4), DI
+	MOVQ    sums_base+0(FP), R10
+	VMOVUPS Y0, (R10)(AX*2)
+	MOVQ    sums_base+0(FP), R10
+	VMOVUPS Y1, 32(R10)(AX*2)
+	LEAQ    (DX)(BX*8), DX
+	LEAQ    (R9)(BX*8), R9
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes2
 
 lanes2end:
-	ADDQ $0x00000008, CX
-	SUBQ $0x00000004, CX
-	JL   lanes1end
+	ADDQ  $0x00000008, CX
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  $0x00000004, R10
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JGE   many
+	MOVQ  $0x00000001, R10
+	XORQ  BX, BX
+	XORQ  SI, SI
+	XORQ  DI, DI
+	XORQ  R8, R8
+	NEGQ  CX
+
+many:
+	LEAQ      masksAVX2<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      R10, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Y0
+	VPMOVSXDQ X0, Y0
 
 lanes1:
-	MOVQ    DX, R8
-	MOVQ    DI, R9
-	VXORPS  Y0, Y0, Y0
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000004
+	JGE   enter
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	ADDQ  CX, R9
+	MOVQ  $0x00000004, CX
+
+enter:
+	MOVQ    DX, DI
+	MOVQ    R9, R8
+	VXORPS  Y1, Y1, Y1
 	MOVQ    d+80(FP), R10
 	SUBQ    $0x00000004, R10
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VCVTPS2PD   (R8), Y1
-	VCVTPS2PD   (R9), Y2
-	VMULPD      Y2, Y1, Y1
-	VCVTPS2PD   (R8)(BX*1), Y2
-	VCVTPS2PD   (R9)(BX*1), Y3
+	VCVTPS2PD   (DI), Y2
+	VCVTPS2PD   (R8), Y3
 	VMULPD      Y3, Y2, Y2
-	VPUNPCKLQDQ Y2, Y1, Y3
-	VPUNPCKHQDQ Y2, Y1, Y1
-	VCVTPS2PD   (R8)(BX*2), Y2
-	VCVTPS2PD   (R9)(BX*2), Y4
-	VMULPD      Y4, Y2, Y2
-	VCVTPS2PD   (R8)(SI*1), Y4
-	VCVTPS2PD   (R9)(SI*1), Y5
-	VMULPD      Y5, Y4, Y4
-	VPUNPCKLQDQ Y4, Y2, Y5
-	VPUNPCKHQDQ Y4, Y2, Y2
-	VPERM2F128  $0x20, Y5, Y3, Y4
-	VPERM2F128  $0x31, Y5, Y3, Y3
-	VPERM2F128  $0x20, Y2, Y1, Y5
-	VPERM2F128  $0x31, Y2, Y1, Y1
-	VADDPD      Y4, Y0, Y0
-	VADDPD      Y5, Y0, Y0
-	VADDPD      Y3, Y0, Y0
-	VADDPD      Y1, Y0, Y0
-	ADDQ        $0x10, R8
-	ADDQ        $0x10, R9
-	SUBQ        $0x00000004, R10
-	JGE         lanes1some
-
-lanes1fewer:
-	ADDQ    $0x00000004, R10
-	TESTQ   R10, R10
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVSS    (R8), X1
-	VINSERTPS $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS $0x30, (R8)(SI*1), X1, X1
-	VCVTPS2PD X1, Y1
-	VMOVSS    (R9), X2
-	VINSERTPS $0x10, (R9)(BX*1), X2, X2
-	VINSERTPS $0x20, (R9)(BX*2), X2, X2
-	VINSERTPS $0x30, (R9)(SI*1), X2, X2
-	VCVTPS2PD X2, Y2
-	VMULPD    Y2, Y1, Y1
-	VADDPD    Y1, Y0, Y0
-	ADDQ      $0x04, R8
-	ADDQ      $0x04, R9
-	DECQ      R10
-	JNZ       lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS Y0, (R8)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DI)(BX*4), DI
-	ADDQ    $0x00000010, AX
-	SUBQ    $0x00000004, CX
-
-lanes1end:
-	ADDQ $0x00000004, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), R8
-	CMPQ  R8, $0x00000004
-	JL    few
-	SUBQ  $0x00000004, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	ADDQ  CX, DI
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ      BX, BX
-	XORQ      SI, SI
-	MOVQ      $0x00000001, R8
-	LEAQ      masksAVX2<>+0(SB), R9
-	MOVQ      $0x00000040, R10
-	SUBQ      R8, R10
-	LEAQ      (R9)(R10*4), R9
-	VMOVUPS   (R9), Y0
-	VPMOVSXDQ X0, Y0
-
-single:
-	MOVQ    DX, R8
-	MOVQ    DI, R9
-	VXORPS  Y1, Y1, Y1
-	MOVQ    d+80(FP), R10
-	SUBQ    $0x00000004, R10
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
-	VCVTPS2PD   (R8), Y2
-	VCVTPS2PD   (R9), Y3
-	VMULPD      Y3, Y2, Y2
-	VCVTPS2PD   (R8)(BX*1), Y3
-	VCVTPS2PD   (R9)(BX*1), Y4
+	VCVTPS2PD   (DI)(BX*1), Y3
+	VCVTPS2PD   (R8)(BX*1), Y4
 	VMULPD      Y4, Y3, Y3
 	VPUNPCKLQDQ Y3, Y2, Y4
 	VPUNPCKHQDQ Y3, Y2, Y2
-	VCVTPS2PD   (R8)(BX*2), Y3
-	VCVTPS2PD   (R9)(BX*2), Y5
+	VCVTPS2PD   (DI)(BX*2), Y3
+	VCVTPS2PD   (R8)(BX*2), Y5
 	VMULPD      Y5, Y3, Y3
-	VCVTPS2PD   (R8)(SI*1), Y5
-	VCVTPS2PD   (R9)(SI*1), Y6
+	VCVTPS2PD   (DI)(SI*1), Y5
+	VCVTPS2PD   (R8)(SI*1), Y6
 	VMULPD      Y6, Y5, Y5
 	VPUNPCKLQDQ Y5, Y3, Y6
 	VPUNPCKHQDQ Y5, Y3, Y3
@@ -51385,47 +51209,57 @@ onesome:
 	VADDPD      Y6, Y1, Y1
 	VADDPD      Y4, Y1, Y1
 	VADDPD      Y2, Y1, Y1
+	ADDQ        $0x10, DI
 	ADDQ        $0x10, R8
-	ADDQ        $0x10, R9
 	SUBQ        $0x00000004, R10
-	JGE         onesome
+	JGE         lanes1some
 
-onefewer:
+lanes1fewer:
 	ADDQ    $0x00000004, R10
 	TESTQ   R10, R10
-	JZ      onerows
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-onerow:
-	VMOVSS    (R8), X2
-	VINSERTPS $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS $0x30, (R8)(SI*1), X2, X2
+lanes1row:
+	VMOVSS    (DI), X2
+	VINSERTPS $0x10, (DI)(BX*1), X2, X2
+	VINSERTPS $0x20, (DI)(BX*2), X2, X2
+	VINSERTPS $0x30, (DI)(SI*1), X2, X2
 	VCVTPS2PD X2, Y2
-	VMOVSS    (R9), X3
-	VINSERTPS $0x10, (R9)(BX*1), X3, X3
-	VINSERTPS $0x20, (R9)(BX*2), X3, X3
-	VINSERTPS $0x30, (R9)(SI*1), X3, X3
+	VMOVSS    (R8), X3
+	VINSERTPS $0x10, (R8)(BX*1), X3, X3
+	VINSERTPS $0x20, (R8)(BX*2), X3, X3
+	VINSERTPS $0x30, (R8)(SI*1), X3, X3
 	VCVTPS2PD X3, Y3
 	VMULPD    Y3, Y2, Y2
 	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x04, DI
 	ADDQ      $0x04, R8
-	ADDQ      $0x04, R9
 	DECQ      R10
-	JNZ       onerow
+	JNZ       lanes1row
 
-onerows:
-	MOVQ       sums_base+0(FP), R8
-	VMASKMOVPD Y1, Y0, (R8)(AX*2)
-	ADDQ       $0x04, AX
-	MOVQ       ld+72(FP), R8
-	SHLQ       $0x02, R8
-	ADDQ       R8, DX
-	MOVQ       ld+72(FP), R8
-	SHLQ       $0x02, R8
-	ADDQ       R8, DI
-	DECQ       CX
-	JNZ        single
+lanes1rows:
+	MOVQ       sums_base+0(FP), DI
+	VMASKMOVPD Y1, Y0, (DI)(AX*2)
+	TESTQ      CX, CX
+	JL         next
+	LEAQ       (DX)(BX*4), DX
+	LEAQ       (R9)(BX*4), R9
+	ADDQ       $0x00000010, AX
+	SUBQ       $0x00000004, CX
+	JNZ        lanes1
+	JMP        end
+
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+72(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, DX
+	MOVQ ld+72(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, R9
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -51440,26 +51274,27 @@ TEXT ·rowDotsWithAVX2(SB), NOSPLIT, $0-88
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	XORQ    AX, AX
 	SUBQ    $0x00000008, CX
 	JL      lanes2end
 
 lanes2:
-	MOVQ    y_base+64(FP), DI
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
+	MOVQ    y_base+64(FP), R9
+	MOVQ    DX, R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    d+56(FP), R10
-	SUBQ    $0x00000004, R10
+	MOVQ    d+56(FP), R11
+	SUBQ    $0x00000004, R11
 	JL      lanes2fewer
 	PCALIGN $0x40
 
 lanes2some:
-	VMOVUPS      (R8), X2
-	VMOVUPS      (R8)(BX*1), X3
-	VMOVUPS      (R8)(BX*2), X4
-	VMOVUPS      (R8)(SI*1), X5
+	VMOVUPS      (R10), X2
+	VMOVUPS      (R10)(BX*1), X3
+	VMOVUPS      (R10)(BX*2), X4
+	VMOVUPS      (R10)(SI*1), X5
 	VUNPCKLPS    X3, X2, X6
 	VUNPCKHPS    X3, X2, X2
 	VUNPCKLPS    X5, X4, X3
@@ -51468,10 +51303,10 @@ lanes2some:
 	VUNPCKHPD    X3, X6, X3
 	VUNPCKLPD    X4, X2, X6
 	VUNPCKHPD    X4, X2, X2
-	VMOVUPS      (R9), X4
-	VMOVUPS      (R9)(BX*1), X7
-	VMOVUPS      (R9)(BX*2), X8
-	VMOVUPS      (R9)(SI*1), X9
+	VMOVUPS      (R10)(BX*4), X4
+	VMOVUPS      (R10)(DI*1), X7
+	VMOVUPS      (R10)(SI*2), X8
+	VMOVUPS      (R10)(R8*1), X9
 	VUNPCKLPS    X7, X4, X10
 	VUNPCKHPS    X7, X4, X4
 	VUNPCKLPS    X9, X8, X7
@@ -51482,194 +51317,121 @@ lanes2some:
 	VUNPCKHPD    X8, X4, X4
 	VCVTPS2PD    X5, Y5
 	VCVTPS2PD    X9, Y9
-	VBROADCASTSS (DI), X8
+	VBROADCASTSS (R9), X8
 	VCVTPS2PD    X8, Y11
 	VCVTPS2PD    X8, Y8
 	VFMADD231PD  Y5, Y11, Y0
 	VFMADD231PD  Y9, Y8, Y1
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    X3, Y3
 	VCVTPS2PD    X7, Y7
-	VBROADCASTSS (DI), X5
+	VBROADCASTSS (R9), X5
 	VCVTPS2PD    X5, Y8
 	VCVTPS2PD    X5, Y5
 	VFMADD231PD  Y3, Y8, Y0
 	VFMADD231PD  Y7, Y5, Y1
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    X6, Y6
 	VCVTPS2PD    X10, Y10
-	VBROADCASTSS (DI), X3
+	VBROADCASTSS (R9), X3
 	VCVTPS2PD    X3, Y5
 	VCVTPS2PD    X3, Y3
 	VFMADD231PD  Y6, Y5, Y0
 	VFMADD231PD  Y10, Y3, Y1
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    X2, Y2
 	VCVTPS2PD    X4, Y4
-	VBROADCASTSS (DI), X3
+	VBROADCASTSS (R9), X3
 	VCVTPS2PD    X3, Y5
 	VCVTPS2PD    X3, Y3
 	VFMADD231PD  Y2, Y5, Y0
 	VFMADD231PD  Y4, Y3, Y1
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x00000004, R10
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x00000004, R11
 	JGE          lanes2some
 
 lanes2fewer:
-	ADDQ    $0x00000004, R10
-	TESTQ   R10, R10
+	ADDQ    $0x00000004, R11
+	TESTQ   R11, R11
 	JZ      lanes2rows
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (R8), X2
-	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
-	VMOVSS       (R9), X3
-	VINSERTPS    $0x10, (R9)(BX*1), X3, X3
-	VINSERTPS    $0x20, (R9)(BX*2), X3, X3
-	VINSERTPS    $0x30, (R9)(SI*1), X3, X3
+	VMOVSS       (R10), X2
+	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
+	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
+	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
+	VMOVSS       (R10)(BX*4), X3
+	VINSERTPS    $0x10, (R10)(DI*1), X3, X3
+	VINSERTPS    $0x20, (R10)(SI*2), X3, X3
+	VINSERTPS    $0x30, (R10)(R8*1), X3, X3
 	VCVTPS2PD    X2, Y2
 	VCVTPS2PD    X3, Y3
-	VBROADCASTSS (DI), X4
+	VBROADCASTSS (R9), X4
 	VCVTPS2PD    X4, Y5
 	VCVTPS2PD    X4, Y4
 	VFMADD231PD  Y2, Y5, Y0
 	VFMADD231PD  Y3, Y4, Y1
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JNZ          lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y0, (DI)(AX*2)
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y1, 32(DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Y0, (R9)(AX*2)
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Y1, 32(R9)(AX*2)
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JGE     lanes2
 
 lanes2end:
-	ADDQ $0x00000008, CX
-	SUBQ $0x00000004, CX
-	JL   lanes1end
+	ADDQ  $0x00000008, CX
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  $0x00000004, R9
+	MOVQ  sums_len+8(FP), DI
+	CMPQ  DI, $0x00000004
+	JGE   many
+	MOVQ  $0x00000001, R9
+	XORQ  BX, BX
+	XORQ  SI, SI
+	XORQ  DI, DI
+	XORQ  R8, R8
+	NEGQ  CX
+
+many:
+	LEAQ      masksAVX2<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      R9, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Y0
+	VPMOVSXDQ X0, Y0
 
 lanes1:
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000004
+	JGE   enter
+	SUBQ  $0x00000004, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	MOVQ  $0x00000004, CX
+
+enter:
 	MOVQ    y_base+64(FP), DI
 	MOVQ    DX, R8
-	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	MOVQ    d+56(FP), R9
 	SUBQ    $0x00000004, R9
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VMOVUPS      (R8), X1
-	VMOVUPS      (R8)(BX*1), X2
-	VMOVUPS      (R8)(BX*2), X3
-	VMOVUPS      (R8)(SI*1), X4
-	VUNPCKLPS    X2, X1, X5
-	VUNPCKHPS    X2, X1, X1
-	VUNPCKLPS    X4, X3, X2
-	VUNPCKHPS    X4, X3, X3
-	VUNPCKLPD    X2, X5, X4
-	VUNPCKHPD    X2, X5, X2
-	VUNPCKLPD    X3, X1, X5
-	VUNPCKHPD    X3, X1, X1
-	VCVTPS2PD    X4, Y4
-	VBROADCASTSS (DI), X3
-	VCVTPS2PD    X3, Y3
-	VFMADD231PD  Y4, Y3, Y0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    X2, Y2
-	VBROADCASTSS (DI), X3
-	VCVTPS2PD    X3, Y3
-	VFMADD231PD  Y2, Y3, Y0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    X5, Y5
-	VBROADCASTSS (DI), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y5, Y2, Y0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSS (DI), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y1, Y2, Y0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x00000004, R9
-	JGE          lanes1some
-
-lanes1fewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	VMOVSS       (R8), X1
-	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSS (DI), X2
-	VCVTPS2PD    X2, Y2
-	VFMADD231PD  Y1, Y2, Y0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Y0, (DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	ADDQ    $0x00000010, AX
-	SUBQ    $0x00000004, CX
-
-lanes1end:
-	ADDQ $0x00000004, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), DI
-	CMPQ  DI, $0x00000004
-	JL    few
-	SUBQ  $0x00000004, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ      BX, BX
-	XORQ      SI, SI
-	MOVQ      $0x00000001, DI
-	LEAQ      masksAVX2<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      DI, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Y0
-	VPMOVSXDQ X0, Y0
-
-single:
-	MOVQ    y_base+64(FP), DI
-	MOVQ    DX, R8
-	VXORPS  Y1, Y1, Y1
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
 	VMOVUPS      (R8), X2
 	VMOVUPS      (R8)(BX*1), X3
 	VMOVUPS      (R8)(BX*2), X4
@@ -51704,15 +51466,15 @@ onesome:
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x10, R8
 	SUBQ         $0x00000004, R9
-	JGE          onesome
+	JGE          lanes1some
 
-onefewer:
+lanes1fewer:
 	ADDQ    $0x00000004, R9
 	TESTQ   R9, R9
-	JZ      onerows
+	JZ      lanes1rows
 	PCALIGN $0x40
 
-onerow:
+lanes1row:
 	VMOVSS       (R8), X2
 	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
@@ -51724,17 +51486,26 @@ onerow:
 	ADDQ         $0x00000004, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
-	JNZ          onerow
+	JNZ          lanes1row
 
-onerows:
+lanes1rows:
 	MOVQ       sums_base+0(FP), DI
 	VMASKMOVPD Y1, Y0, (DI)(AX*2)
-	ADDQ       $0x04, AX
-	MOVQ       ld+48(FP), DI
-	SHLQ       $0x02, DI
-	ADDQ       DI, DX
-	DECQ       CX
-	JNZ        single
+	TESTQ      CX, CX
+	JL         next
+	LEAQ       (DX)(BX*4), DX
+	ADDQ       $0x00000010, AX
+	SUBQ       $0x00000004, CX
+	JNZ        lanes1
+	JMP        end
+
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -52176,15 +51947,16 @@ columns:
 
 lastrow:
 	VMASKMOVPS   (DI), X0, X1
+	VCVTPS2PD    X1, Y1
 	VMASKMOVPS   (SI), X0, X2
 	VCVTPS2PD    X2, Y2
 	VBROADCASTSD (R8), Y3
 	VSUBPD       Y3, Y2, Y2
-	VCVTPS2PD    X1, Y3
-	VMULPD       Y3, Y2, Y2
-	VCVTPD2PSY   Y2, X2
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X1, X1
-	VANDNPS      X2, X1, X1
+	VMULPD       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x00, Y3, Y1, Y3
+	VANDNPD      Y2, Y3, Y1
+	VCVTPD2PSY   Y1, X1
 	VMASKMOVPS   X1, X0, (DX)
 	ADDQ         BX, DX
 	ADDQ         BX, SI
@@ -52208,23 +51980,23 @@ lanes2row:
 	PREFETCHT1   16384(DX)
 	PREFETCHT1   16384(SI)
 	PREFETCHT1   16384(DI)
-	VMOVUPS      (DI), X0
-	VMOVUPS      16(DI), X1
+	VCVTPS2PD    (DI), Y0
+	VCVTPS2PD    16(DI), Y1
 	VCVTPS2PD    (SI), Y2
 	VCVTPS2PD    16(SI), Y3
 	VBROADCASTSD (R8), Y4
 	VSUBPD       Y4, Y2, Y2
 	VSUBPD       Y4, Y3, Y3
-	VCVTPS2PD    (DI), Y4
-	VCVTPS2PD    16(DI), Y5
-	VMULPD       Y4, Y2, Y2
-	VMULPD       Y5, Y3, Y3
-	VCVTPD2PSY   Y2, X2
-	VCVTPD2PSY   Y3, X3
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X0, X0
-	VANDNPS      X2, X0, X0
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X1, X1
-	VANDNPS      X3, X1, X1
+	VMULPD       Y0, Y2, Y2
+	VMULPD       Y1, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x00, Y4, Y0, Y4
+	VANDNPD      Y2, Y4, Y0
+	VXORPS       Y2, Y2, Y2
+	VCMPPD       $0x00, Y2, Y1, Y2
+	VANDNPD      Y3, Y2, Y1
+	VCVTPD2PSY   Y0, X0
+	VCVTPD2PSY   Y1, X1
 	VMOVUPS      X0, (DX)
 	VMOVUPS      X1, 16(DX)
 	ADDQ         BX, DX
@@ -52249,15 +52021,15 @@ lanes1row:
 	PREFETCHT1   16384(DX)
 	PREFETCHT1   16384(SI)
 	PREFETCHT1   16384(DI)
-	VMOVUPS      (DI), X0
+	VCVTPS2PD    (DI), Y0
 	VCVTPS2PD    (SI), Y1
 	VBROADCASTSD (R8), Y2
 	VSUBPD       Y2, Y1, Y1
-	VCVTPS2PD    (DI), Y2
-	VMULPD       Y2, Y1, Y1
-	VCVTPD2PSY   Y1, X1
-	VCMPPS       $0x00, const00000000AVX2<>+0(SB), X0, X0
-	VANDNPS      X1, X0, X0
+	VMULPD       Y0, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VCMPPD       $0x00, Y2, Y0, Y2
+	VANDNPD      Y1, Y2, Y0
+	VCVTPD2PSY   Y0, X0
 	VMOVUPS      X0, (DX)
 	ADDQ         BX, DX
 	ADDQ         BX, SI
@@ -52402,7 +52174,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, MMX+
 TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-92
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -52438,15 +52210,16 @@ columns:
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS  (SI), X1, X4
-	VSUBPS      X0, X4, X4
-	VMASKMOVPS  X4, X1, (DX)
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y4, Y4, Y3
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        CX
-	JNZ         lastrow
+	VMASKMOVPS (SI), X1, X4
+	VSUBPS     X0, X4, X4
+	VMASKMOVPS X4, X1, (DX)
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y4, Y4, Y4
+	VADDPD     Y4, Y3, Y3
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       CX
+	JNZ        lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
@@ -52467,21 +52240,23 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), X3
-	VMOVUPS     16(SI), X4
-	VSUBPS      X0, X3, X3
-	VSUBPS      X0, X4, X4
-	VMOVUPS     X3, (DX)
-	VMOVUPS     X4, 16(DX)
-	VCVTPS2PD   X3, Y3
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y3, Y3, Y1
-	VFMADD231PD Y4, Y4, Y2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes2row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), X3
+	VMOVUPS    16(SI), X4
+	VSUBPS     X0, X3, X3
+	VSUBPS     X0, X4, X4
+	VMOVUPS    X3, (DX)
+	VMOVUPS    X4, 16(DX)
+	VCVTPS2PD  X3, Y3
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y3, Y3, Y3
+	VMULPD     Y4, Y4, Y4
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes2row
 
 lanes2rows:
 	MOVQ    sums_base+0(FP), DX
@@ -52501,16 +52276,17 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), X2
-	VSUBPS      X0, X2, X2
-	VMOVUPS     X2, (DX)
-	VCVTPS2PD   X2, Y2
-	VFMADD231PD Y2, Y2, Y1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), X2
+	VSUBPS     X0, X2, X2
+	VMOVUPS    X2, (DX)
+	VCVTPS2PD  X2, Y2
+	VMULPD     Y2, Y2, Y2
+	VADDPD     Y2, Y1, Y1
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX
@@ -52520,7 +52296,7 @@ lanes1rows:
 	JMP     columns
 
 // func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, MMX+
 TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-140
 	PCALIGN      $0x40
 	MOVQ         sums_len+8(FP), CX
@@ -52560,20 +52336,21 @@ columns:
 	PCALIGN    $0x40
 
 lastrow:
-	VMASKMOVPS  (DI), X1, X5
-	VMASKMOVPS  (SI), X1, X6
-	VMULPS      X6, X5, X5
-	VCVTPS2PD   X5, Y5
-	VADDPD      Y5, Y3, Y3
-	VMASKMOVPS  (DX), X1, X6
-	VMULPS      X0, X6, X6
-	VCVTPS2PD   X6, Y6
-	VFMADD231PD Y5, Y6, Y4
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        CX
-	JNZ         lastrow
+	VMASKMOVPS (DI), X1, X5
+	VMASKMOVPS (SI), X1, X6
+	VMULPS     X6, X5, X5
+	VCVTPS2PD  X5, Y5
+	VADDPD     Y5, Y3, Y3
+	VMASKMOVPS (DX), X1, X6
+	VMULPS     X0, X6, X6
+	VCVTPS2PD  X6, Y6
+	VMULPD     Y6, Y5, Y5
+	VADDPD     Y5, Y4, Y4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       CX
+	JNZ        lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
@@ -52600,26 +52377,28 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), X5
-	VMOVUPS     16(DI), X6
-	VMULPS      (SI), X5, X5
-	VMULPS      16(SI), X6, X6
-	VCVTPS2PD   X5, Y5
-	VCVTPS2PD   X6, Y6
-	VADDPD      Y5, Y1, Y1
-	VADDPD      Y6, Y2, Y2
-	VMULPS      (DX), X0, X7
-	VMULPS      16(DX), X0, X8
-	VCVTPS2PD   X7, Y7
-	VCVTPS2PD   X8, Y8
-	VFMADD231PD Y5, Y7, Y3
-	VFMADD231PD Y6, Y8, Y4
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes2row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), X5
+	VMOVUPS    16(DI), X6
+	VMULPS     (SI), X5, X5
+	VMULPS     16(SI), X6, X6
+	VCVTPS2PD  X5, Y5
+	VCVTPS2PD  X6, Y6
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VMULPS     (DX), X0, X7
+	VMULPS     16(DX), X0, X8
+	VCVTPS2PD  X7, Y7
+	VCVTPS2PD  X8, Y8
+	VMULPD     Y7, Y5, Y5
+	VMULPD     Y8, Y6, Y6
+	VADDPD     Y5, Y3, Y3
+	VADDPD     Y6, Y4, Y4
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes2row
 
 lanes2rows:
 	MOVQ    sums_base+0(FP), DX
@@ -52645,19 +52424,20 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), X3
-	VMULPS      (SI), X3, X3
-	VCVTPS2PD   X3, Y3
-	VADDPD      Y3, Y1, Y1
-	VMULPS      (DX), X0, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y3, Y4, Y2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), X3
+	VMULPS     (SI), X3, X3
+	VCVTPS2PD  X3, Y3
+	VADDPD     Y3, Y1, Y1
+	VMULPS     (DX), X0, X4
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y4, Y3, Y3
+	VADDPD     Y3, Y2, Y2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX

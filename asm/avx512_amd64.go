@@ -1116,6 +1116,11 @@ func rowPowersAVX512(dst []float32, src []float32, ld int, n int, d int, top []f
 //go:noescape
 func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inverses []float64)
 
+// rowSoftmaxGradientsAVX512 is Rows.SoftmaxGradients, see package ukernel.
+//
+//go:noescape
+func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+
 // rowCenterAVX512 is Rows.Center, see package ukernel.
 //
 //go:noescape

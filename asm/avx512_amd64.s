@@ -74212,16 +74212,45 @@ TEXT ·rowLargestAVX512(SB), NOSPLIT, $0-64
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	VMOVUPS constff800000AVX512<>+0(SB), Z0
 	XORQ    AX, AX
-	SUBQ    $0x00000010, CX
-	JL      lanes1end
+	TESTQ   CX, CX
+	JZ      end
+	MOVQ    $0x00000010, R9
+	MOVQ    max_len+8(FP), R10
+	CMPQ    R10, $0x00000010
+	JGE     many
+	MOVQ    $0x00000001, R9
+	XORQ    BX, BX
+	XORQ    SI, SI
+	XORQ    DI, DI
+	XORQ    R8, R8
+	NEGQ    CX
+
+many:
+	LEAQ     masksAVX512<>+0(SB), R10
+	MOVQ     $0x00000040, R11
+	SUBQ     R9, R11
+	LEAQ     (R10)(R11*4), R10
+	VMOVUPS  (R10), Z1
+	VPMOVD2M Z1, K1
 
 lanes1:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
-	LEAQ    (R8)(BX*4), R9
-	LEAQ    (R9)(BX*4), R10
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000010
+	JGE   enter
+	SUBQ  $0x00000010, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	MOVQ  $0x00000010, CX
+
+enter:
+	MOVQ    DX, R9
+	LEAQ    (R9)(BX*8), R10
 	VMOVAPS Z0, Z1
 	MOVQ    d+56(FP), R11
 	SUBQ    $0x00000004, R11
@@ -74229,36 +74258,34 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1some:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (R8), Z2, Z2
-	VINSERTF32X4 $0x02, (R9), Z2, Z2
-	VINSERTF32X4 $0x03, (R10), Z2, Z2
-	VMOVUPS      (DI)(BX*1), X3
-	VINSERTF32X4 $0x01, (R8)(BX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(BX*1), Z3, Z3
-	VINSERTF32X4 $0x03, (R10)(BX*1), Z3, Z3
-	VMOVUPS      (DI)(BX*2), X4
-	VINSERTF32X4 $0x01, (R8)(BX*2), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(BX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(BX*2), Z4, Z4
-	VMOVUPS      (DI)(SI*1), X5
-	VINSERTF32X4 $0x01, (R8)(SI*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(SI*1), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(SI*1), Z5, Z5
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	VMAXPS       Z1, Z5, Z1
-	VMAXPS       Z1, Z3, Z1
+	VMOVUPS      (R9), X3
+	VINSERTF32X4 $0x01, (R9)(BX*4), Z3, Z3
+	VINSERTF32X4 $0x02, (R10), Z3, Z3
+	VINSERTF32X4 $0x03, (R10)(BX*4), Z3, Z3
+	VMOVUPS      (R9)(BX*1), X4
+	VINSERTF32X4 $0x01, (R9)(DI*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R10)(BX*1), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(DI*1), Z4, Z4
+	VMOVUPS      (R9)(BX*2), X5
+	VINSERTF32X4 $0x01, (R9)(SI*2), Z5, Z5
+	VINSERTF32X4 $0x02, (R10)(BX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(SI*2), Z5, Z5
+	VMOVUPS      (R9)(SI*1), X6
+	VINSERTF32X4 $0x01, (R9)(R8*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(SI*1), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R8*1), Z6, Z6
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
 	VMAXPS       Z1, Z6, Z1
-	VMAXPS       Z1, Z2, Z1
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
+	VMAXPS       Z1, Z4, Z1
+	VMAXPS       Z1, Z7, Z1
+	VMAXPS       Z1, Z3, Z1
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	SUBQ         $0x00000004, R11
@@ -74271,160 +74298,50 @@ lanes1fewer:
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (DI), X7
-	VINSERTPS    $0x10, (DI)(BX*1), X7, X7
-	VINSERTPS    $0x20, (DI)(BX*2), X7, X7
-	VINSERTPS    $0x30, (DI)(SI*1), X7, X7
-	VMOVSS       (R8), X2
-	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Z7, Z7
 	VMOVSS       (R9), X2
 	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
 	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
 	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
-	VINSERTF32X4 $0x02, X2, Z7, Z7
-	VMOVSS       (R10), X2
-	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
-	VINSERTF32X4 $0x03, X2, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
+	VMOVSS       (R9)(BX*4), X3
+	VINSERTPS    $0x10, (R9)(DI*1), X3, X3
+	VINSERTPS    $0x20, (R9)(SI*2), X3, X3
+	VINSERTPS    $0x30, (R9)(R8*1), X3, X3
+	VINSERTF32X4 $0x01, X3, Z2, Z2
+	VMOVSS       (R10), X3
+	VINSERTPS    $0x10, (R10)(BX*1), X3, X3
+	VINSERTPS    $0x20, (R10)(BX*2), X3, X3
+	VINSERTPS    $0x30, (R10)(SI*1), X3, X3
+	VINSERTF32X4 $0x02, X3, Z2, Z2
+	VMOVSS       (R10)(BX*4), X3
+	VINSERTPS    $0x10, (R10)(DI*1), X3, X3
+	VINSERTPS    $0x20, (R10)(SI*2), X3, X3
+	VINSERTPS    $0x30, (R10)(R8*1), X3, X3
+	VINSERTF32X4 $0x03, X3, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JNZ          lanes1row
 
 lanes1rows:
-	MOVQ    max_base+0(FP), DI
-	VMOVUPS Z1, (DI)(AX*1)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    max_base+0(FP), R9
+	VMOVUPS Z1, K1, (R9)(AX*1)
+	TESTQ   CX, CX
+	JL      next
+	LEAQ    (DX)(BX*8), DX
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
-	JGE     lanes1
+	JNZ     lanes1
+	JMP     end
 
-lanes1end:
-	ADDQ $0x00000010, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  max_len+8(FP), DI
-	CMPQ  DI, $0x00000010
-	JL    few
-	SUBQ  $0x00000010, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ     BX, BX
-	XORQ     SI, SI
-	MOVQ     $0x00000001, DI
-	LEAQ     masksAVX512<>+0(SB), R8
-	MOVQ     $0x00000040, R9
-	SUBQ     DI, R9
-	LEAQ     (R8)(R9*4), R8
-	VMOVUPS  (R8), Z1
-	VPMOVD2M Z1, K1
-
-single:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
-	LEAQ    (R8)(BX*4), R9
-	LEAQ    (R9)(BX*4), R10
-	VMOVAPS Z0, Z1
-	MOVQ    d+56(FP), R11
-	SUBQ    $0x00000004, R11
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (R8), Z2, Z2
-	VINSERTF32X4 $0x02, (R9), Z2, Z2
-	VINSERTF32X4 $0x03, (R10), Z2, Z2
-	VMOVUPS      (DI)(BX*1), X3
-	VINSERTF32X4 $0x01, (R8)(BX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(BX*1), Z3, Z3
-	VINSERTF32X4 $0x03, (R10)(BX*1), Z3, Z3
-	VMOVUPS      (DI)(BX*2), X4
-	VINSERTF32X4 $0x01, (R8)(BX*2), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(BX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(BX*2), Z4, Z4
-	VMOVUPS      (DI)(SI*1), X5
-	VINSERTF32X4 $0x01, (R8)(SI*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(SI*1), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(SI*1), Z5, Z5
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	VMAXPS       Z1, Z5, Z1
-	VMAXPS       Z1, Z3, Z1
-	VMAXPS       Z1, Z6, Z1
-	VMAXPS       Z1, Z2, Z1
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	SUBQ         $0x00000004, R11
-	JGE          onesome
-
-onefewer:
-	ADDQ    $0x00000004, R11
-	TESTQ   R11, R11
-	JZ      onerows
-	PCALIGN $0x40
-
-onerow:
-	VMOVSS       (DI), X8
-	VINSERTPS    $0x10, (DI)(BX*1), X8, X8
-	VINSERTPS    $0x20, (DI)(BX*2), X8, X8
-	VINSERTPS    $0x30, (DI)(SI*1), X8, X8
-	VMOVSS       (R8), X2
-	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
-	VINSERTF32X4 $0x01, X2, Z8, Z8
-	VMOVSS       (R9), X2
-	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
-	VINSERTF32X4 $0x02, X2, Z8, Z8
-	VMOVSS       (R10), X2
-	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
-	VINSERTF32X4 $0x03, X2, Z8, Z8
-	VMAXPS       Z1, Z8, Z1
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R11
-	JNZ          onerow
-
-onerows:
-	MOVQ    max_base+0(FP), DI
-	VMOVUPS Z1, K1, (DI)(AX*1)
-	ADDQ    $0x04, AX
-	MOVQ    ld+48(FP), DI
-	SHLQ    $0x02, DI
-	ADDQ    DI, DX
-	DECQ    CX
-	JNZ     single
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -74439,15 +74356,15 @@ TEXT ·rowSumsAVX512(SB), NOSPLIT, $0-64
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JL      lanes2end
 
 lanes2:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
-	LEAQ    (R8)(BX*4), R9
-	LEAQ    (R9)(BX*4), R10
+	MOVQ    DX, R9
+	LEAQ    (R9)(BX*8), R10
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R11
@@ -74456,14 +74373,14 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2some:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (R8), Y2, Y2
-	VMOVUPS      (DI)(BX*1), X3
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y3, Y3
-	VMOVUPS      (DI)(BX*2), X4
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y4, Y4
-	VMOVUPS      (DI)(SI*1), X5
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y5, Y5
+	VMOVUPS      (R9), X2
+	VINSERTF32X4 $0x01, (R9)(BX*4), Y2, Y2
+	VMOVUPS      (R9)(BX*1), X3
+	VINSERTF32X4 $0x01, (R9)(DI*1), Y3, Y3
+	VMOVUPS      (R9)(BX*2), X4
+	VINSERTF32X4 $0x01, (R9)(SI*2), Y4, Y4
+	VMOVUPS      (R9)(SI*1), X5
+	VINSERTF32X4 $0x01, (R9)(R8*1), Y5, Y5
 	VUNPCKLPS    Y3, Y2, Y6
 	VUNPCKHPS    Y3, Y2, Y7
 	VUNPCKLPS    Y5, Y4, Y8
@@ -74472,40 +74389,38 @@ lanes2some:
 	VUNPCKHPD    Y8, Y6, Y6
 	VUNPCKLPD    Y9, Y7, Y8
 	VUNPCKHPD    Y9, Y7, Y7
-	VMOVUPS      (R9), X11
-	VINSERTF32X4 $0x01, (R10), Y11, Y11
-	VMOVUPS      (R9)(BX*1), X12
-	VINSERTF32X4 $0x01, (R10)(BX*1), Y12, Y12
-	VMOVUPS      (R9)(BX*2), X13
-	VINSERTF32X4 $0x01, (R10)(BX*2), Y13, Y13
-	VMOVUPS      (R9)(SI*1), X14
-	VINSERTF32X4 $0x01, (R10)(SI*1), Y14, Y14
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(BX*4), Y11, Y11
+	VMOVUPS      (R10)(BX*1), X12
+	VINSERTF32X4 $0x01, (R10)(DI*1), Y12, Y12
+	VMOVUPS      (R10)(BX*2), X13
+	VINSERTF32X4 $0x01, (R10)(SI*2), Y13, Y13
+	VMOVUPS      (R10)(SI*1), X14
+	VINSERTF32X4 $0x01, (R10)(R8*1), Y14, Y14
 	VUNPCKLPS    Y12, Y11, Y9
-	VUNPCKHPS    Y12, Y11, Y27
-	VUNPCKLPS    Y14, Y13, Y28
-	VUNPCKHPS    Y14, Y13, Y29
-	VUNPCKLPD    Y28, Y9, Y30
-	VUNPCKHPD    Y28, Y9, Y9
-	VUNPCKLPD    Y29, Y27, Y28
-	VUNPCKHPD    Y29, Y27, Y27
+	VUNPCKHPS    Y12, Y11, Y22
+	VUNPCKLPS    Y14, Y13, Y23
+	VUNPCKHPS    Y14, Y13, Y24
+	VUNPCKLPD    Y23, Y9, Y25
+	VUNPCKHPD    Y23, Y9, Y9
+	VUNPCKLPD    Y24, Y22, Y23
+	VUNPCKHPD    Y24, Y22, Y22
 	VCVTPS2PD    Y10, Z10
-	VCVTPS2PD    Y30, Z30
+	VCVTPS2PD    Y25, Z25
 	VADDPD       Z10, Z0, Z0
-	VADDPD       Z30, Z1, Z1
+	VADDPD       Z25, Z1, Z1
 	VCVTPS2PD    Y6, Z6
 	VCVTPS2PD    Y9, Z9
 	VADDPD       Z6, Z0, Z0
 	VADDPD       Z9, Z1, Z1
 	VCVTPS2PD    Y8, Z8
-	VCVTPS2PD    Y28, Z28
+	VCVTPS2PD    Y23, Z23
 	VADDPD       Z8, Z0, Z0
-	VADDPD       Z28, Z1, Z1
+	VADDPD       Z23, Z1, Z1
 	VCVTPS2PD    Y7, Z7
-	VCVTPS2PD    Y27, Z27
+	VCVTPS2PD    Y22, Z22
 	VADDPD       Z7, Z0, Z0
-	VADDPD       Z27, Z1, Z1
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
+	VADDPD       Z22, Z1, Z1
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	SUBQ         $0x00000004, R11
@@ -74518,71 +74433,95 @@ lanes2fewer:
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (DI), X15
-	VINSERTPS    $0x10, (DI)(BX*1), X15, X15
-	VINSERTPS    $0x20, (DI)(BX*2), X15, X15
-	VINSERTPS    $0x30, (DI)(SI*1), X15, X15
-	VMOVSS       (R8), X2
-	VINSERTPS    $0x10, (R8)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R8)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R8)(SI*1), X2, X2
+	VMOVSS       (R9), X15
+	VINSERTPS    $0x10, (R9)(BX*1), X15, X15
+	VINSERTPS    $0x20, (R9)(BX*2), X15, X15
+	VINSERTPS    $0x30, (R9)(SI*1), X15, X15
+	VMOVSS       (R9)(BX*4), X2
+	VINSERTPS    $0x10, (R9)(DI*1), X2, X2
+	VINSERTPS    $0x20, (R9)(SI*2), X2, X2
+	VINSERTPS    $0x30, (R9)(R8*1), X2, X2
 	VINSERTF32X4 $0x01, X2, Y15, Y15
-	VMOVSS       (R9), X16
-	VINSERTPS    $0x10, (R9)(BX*1), X16, X16
-	VINSERTPS    $0x20, (R9)(BX*2), X16, X16
-	VINSERTPS    $0x30, (R9)(SI*1), X16, X16
-	VMOVSS       (R10), X2
-	VINSERTPS    $0x10, (R10)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R10)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R10)(SI*1), X2, X2
+	VMOVSS       (R10), X16
+	VINSERTPS    $0x10, (R10)(BX*1), X16, X16
+	VINSERTPS    $0x20, (R10)(BX*2), X16, X16
+	VINSERTPS    $0x30, (R10)(SI*1), X16, X16
+	VMOVSS       (R10)(BX*4), X2
+	VINSERTPS    $0x10, (R10)(DI*1), X2, X2
+	VINSERTPS    $0x20, (R10)(SI*2), X2, X2
+	VINSERTPS    $0x30, (R10)(R8*1), X2, X2
 	VINSERTF32X4 $0x01, X2, Y16, Y16
 	VCVTPS2PD    Y15, Z15
 	VCVTPS2PD    Y16, Z16
 	VADDPD       Z15, Z0, Z0
 	VADDPD       Z16, Z1, Z1
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JNZ          lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z0, (DI)(AX*2)
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z1, 64(DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Z0, (R9)(AX*2)
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Z1, 64(R9)(AX*2)
+	LEAQ    (DX)(BX*8), DX
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes2
 
 lanes2end:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000008, CX
-	JL   lanes1end
+	ADDQ  $0x00000010, CX
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  $0x00000008, R9
+	MOVQ  sums_len+8(FP), R10
+	CMPQ  R10, $0x00000008
+	JGE   many
+	MOVQ  $0x00000001, R9
+	XORQ  BX, BX
+	XORQ  SI, SI
+	XORQ  DI, DI
+	XORQ  R8, R8
+	NEGQ  CX
+
+many:
+	LEAQ     masksAVX512<>+0(SB), R10
+	MOVQ     $0x00000040, R11
+	SUBQ     R9, R11
+	LEAQ     (R10)(R11*4), R10
+	VMOVUPS  (R10), Z0
+	VPMOVD2M Z0, K1
 
 lanes1:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000008
+	JGE   enter
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	MOVQ  $0x00000008, CX
+
+enter:
+	MOVQ    DX, R9
 	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
+	MOVQ    d+56(FP), R10
+	SUBQ    $0x00000004, R10
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VMOVUPS      (DI), X17
-	VINSERTF32X4 $0x01, (R8), Y17, Y17
-	VMOVUPS      (DI)(BX*1), X18
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y18, Y18
-	VMOVUPS      (DI)(BX*2), X19
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y19, Y19
-	VMOVUPS      (DI)(SI*1), X20
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y20, Y20
+	VMOVUPS      (R9), X17
+	VINSERTF32X4 $0x01, (R9)(BX*4), Y17, Y17
+	VMOVUPS      (R9)(BX*1), X18
+	VINSERTF32X4 $0x01, (R9)(DI*1), Y18, Y18
+	VMOVUPS      (R9)(BX*2), X19
+	VINSERTF32X4 $0x01, (R9)(SI*2), Y19, Y19
+	VMOVUPS      (R9)(SI*1), X20
+	VINSERTF32X4 $0x01, (R9)(R8*1), Y20, Y20
 	VUNPCKLPS    Y18, Y17, Y1
 	VUNPCKHPS    Y18, Y17, Y2
 	VUNPCKLPS    Y20, Y19, Y3
@@ -74599,139 +74538,50 @@ lanes1some:
 	VADDPD       Z3, Z0, Z0
 	VCVTPS2PD    Y2, Z2
 	VADDPD       Z2, Z0, Z0
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x00000004, R9
+	ADDQ         $0x10, R9
+	SUBQ         $0x00000004, R10
 	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
+	ADDQ    $0x00000004, R10
+	TESTQ   R10, R10
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (DI), X21
-	VINSERTPS    $0x10, (DI)(BX*1), X21, X21
-	VINSERTPS    $0x20, (DI)(BX*2), X21, X21
-	VINSERTPS    $0x30, (DI)(SI*1), X21, X21
-	VMOVSS       (R8), X1
-	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
+	VMOVSS       (R9), X21
+	VINSERTPS    $0x10, (R9)(BX*1), X21, X21
+	VINSERTPS    $0x20, (R9)(BX*2), X21, X21
+	VINSERTPS    $0x30, (R9)(SI*1), X21, X21
+	VMOVSS       (R9)(BX*4), X1
+	VINSERTPS    $0x10, (R9)(DI*1), X1, X1
+	VINSERTPS    $0x20, (R9)(SI*2), X1, X1
+	VINSERTPS    $0x30, (R9)(R8*1), X1, X1
 	VINSERTF32X4 $0x01, X1, Y21, Y21
 	VCVTPS2PD    Y21, Z21
 	VADDPD       Z21, Z0, Z0
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JNZ          lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z0, (DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPD Z0, K1, (R9)(AX*2)
+	TESTQ   CX, CX
+	JL      next
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
+	JNZ     lanes1
+	JMP     end
 
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), DI
-	CMPQ  DI, $0x00000008
-	JL    few
-	SUBQ  $0x00000008, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ     BX, BX
-	XORQ     SI, SI
-	MOVQ     $0x00000001, DI
-	LEAQ     masksAVX512<>+0(SB), R8
-	MOVQ     $0x00000040, R9
-	SUBQ     DI, R9
-	LEAQ     (R8)(R9*4), R8
-	VMOVUPS  (R8), Z0
-	VPMOVD2M Z0, K1
-
-single:
-	MOVQ    DX, DI
-	LEAQ    (DI)(BX*4), R8
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R9
-	SUBQ    $0x00000004, R9
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
-	VMOVUPS      (DI), X22
-	VINSERTF32X4 $0x01, (R8), Y22, Y22
-	VMOVUPS      (DI)(BX*1), X23
-	VINSERTF32X4 $0x01, (R8)(BX*1), Y23, Y23
-	VMOVUPS      (DI)(BX*2), X24
-	VINSERTF32X4 $0x01, (R8)(BX*2), Y24, Y24
-	VMOVUPS      (DI)(SI*1), X25
-	VINSERTF32X4 $0x01, (R8)(SI*1), Y25, Y25
-	VUNPCKLPS    Y23, Y22, Y1
-	VUNPCKHPS    Y23, Y22, Y2
-	VUNPCKLPS    Y25, Y24, Y3
-	VUNPCKHPS    Y25, Y24, Y4
-	VUNPCKLPD    Y3, Y1, Y5
-	VUNPCKHPD    Y3, Y1, Y1
-	VUNPCKLPD    Y4, Y2, Y3
-	VUNPCKHPD    Y4, Y2, Y2
-	VCVTPS2PD    Y5, Z5
-	VADDPD       Z5, Z0, Z0
-	VCVTPS2PD    Y1, Z1
-	VADDPD       Z1, Z0, Z0
-	VCVTPS2PD    Y3, Z3
-	VADDPD       Z3, Z0, Z0
-	VCVTPS2PD    Y2, Z2
-	VADDPD       Z2, Z0, Z0
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x00000004, R9
-	JGE          onesome
-
-onefewer:
-	ADDQ    $0x00000004, R9
-	TESTQ   R9, R9
-	JZ      onerows
-	PCALIGN $0x40
-
-onerow:
-	VMOVSS       (DI), X26
-	VINSERTPS    $0x10, (DI)(BX*1), X26, X26
-	VINSERTPS    $0x20, (DI)(BX*2), X26, X26
-	VINSERTPS    $0x30, (DI)(SI*1), X26, X26
-	VMOVSS       (R8), X1
-	VINSERTPS    $0x10, (R8)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R8)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R8)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y26, Y26
-	VCVTPS2PD    Y26, Z26
-	VADDPD       Z26, Z0, Z0
-	ADDQ         $0x04, DI
-	ADDQ         $0x04, R8
-	DECQ         R9
-	JNZ          onerow
-
-onerows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPD Z0, K1, (DI)(AX*2)
-	ADDQ    $0x04, AX
-	MOVQ    ld+48(FP), DI
-	SHLQ    $0x02, DI
-	ADDQ    DI, DX
-	DECQ    CX
-	JNZ     single
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -74746,16 +74596,16 @@ TEXT ·rowDotsWithAVX512(SB), NOSPLIT, $0-88
 	MOVQ    ld+48(FP), BX
 	SHLQ    $0x02, BX
 	LEAQ    (BX)(BX*2), SI
+	LEAQ    (BX)(BX*4), DI
+	LEAQ    (SI)(BX*4), R8
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JL      lanes2end
 
 lanes2:
-	MOVQ    y_base+64(FP), DI
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
-	LEAQ    (R9)(BX*4), R10
-	LEAQ    (R10)(BX*4), R11
+	MOVQ    y_base+64(FP), R9
+	MOVQ    DX, R10
+	LEAQ    (R10)(BX*8), R11
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    d+56(FP), R12
@@ -74764,14 +74614,14 @@ lanes2:
 	PCALIGN $0x40
 
 lanes2some:
-	VMOVUPS      (R8), X2
-	VINSERTF32X4 $0x01, (R9), Y2, Y2
-	VMOVUPS      (R8)(BX*1), X3
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y3, Y3
-	VMOVUPS      (R8)(BX*2), X4
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y4, Y4
-	VMOVUPS      (R8)(SI*1), X5
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y5, Y5
+	VMOVUPS      (R10), X2
+	VINSERTF32X4 $0x01, (R10)(BX*4), Y2, Y2
+	VMOVUPS      (R10)(BX*1), X3
+	VINSERTF32X4 $0x01, (R10)(DI*1), Y3, Y3
+	VMOVUPS      (R10)(BX*2), X4
+	VINSERTF32X4 $0x01, (R10)(SI*2), Y4, Y4
+	VMOVUPS      (R10)(SI*1), X5
+	VINSERTF32X4 $0x01, (R10)(R8*1), Y5, Y5
 	VUNPCKLPS    Y3, Y2, Y6
 	VUNPCKHPS    Y3, Y2, Y7
 	VUNPCKLPS    Y5, Y4, Y8
@@ -74780,56 +74630,54 @@ lanes2some:
 	VUNPCKHPD    Y8, Y6, Y6
 	VUNPCKLPD    Y9, Y7, Y8
 	VUNPCKHPD    Y9, Y7, Y7
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R11), Y11, Y11
-	VMOVUPS      (R10)(BX*1), X12
-	VINSERTF32X4 $0x01, (R11)(BX*1), Y12, Y12
-	VMOVUPS      (R10)(BX*2), X13
-	VINSERTF32X4 $0x01, (R11)(BX*2), Y13, Y13
-	VMOVUPS      (R10)(SI*1), X14
-	VINSERTF32X4 $0x01, (R11)(SI*1), Y14, Y14
+	VMOVUPS      (R11), X11
+	VINSERTF32X4 $0x01, (R11)(BX*4), Y11, Y11
+	VMOVUPS      (R11)(BX*1), X12
+	VINSERTF32X4 $0x01, (R11)(DI*1), Y12, Y12
+	VMOVUPS      (R11)(BX*2), X13
+	VINSERTF32X4 $0x01, (R11)(SI*2), Y13, Y13
+	VMOVUPS      (R11)(SI*1), X14
+	VINSERTF32X4 $0x01, (R11)(R8*1), Y14, Y14
 	VUNPCKLPS    Y12, Y11, Y9
-	VUNPCKHPS    Y12, Y11, Y27
-	VUNPCKLPS    Y14, Y13, Y28
-	VUNPCKHPS    Y14, Y13, Y29
-	VUNPCKLPD    Y28, Y9, Y30
-	VUNPCKHPD    Y28, Y9, Y9
-	VUNPCKLPD    Y29, Y27, Y28
-	VUNPCKHPD    Y29, Y27, Y27
+	VUNPCKHPS    Y12, Y11, Y22
+	VUNPCKLPS    Y14, Y13, Y23
+	VUNPCKHPS    Y14, Y13, Y24
+	VUNPCKLPD    Y23, Y9, Y25
+	VUNPCKHPD    Y23, Y9, Y9
+	VUNPCKLPD    Y24, Y22, Y23
+	VUNPCKHPD    Y24, Y22, Y22
 	VCVTPS2PD    Y10, Z10
-	VCVTPS2PD    Y30, Z30
-	VBROADCASTSS (DI), Y29
-	VCVTPS2PD    Y29, Z31
-	VCVTPS2PD    Y29, Z29
-	VFMADD231PD  Z10, Z31, Z0
-	VFMADD231PD  Z30, Z29, Z1
-	ADDQ         $0x00000004, DI
+	VCVTPS2PD    Y25, Z25
+	VBROADCASTSS (R9), Y24
+	VCVTPS2PD    Y24, Z26
+	VCVTPS2PD    Y24, Z24
+	VFMADD231PD  Z10, Z26, Z0
+	VFMADD231PD  Z25, Z24, Z1
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y6, Z6
 	VCVTPS2PD    Y9, Z9
-	VBROADCASTSS (DI), Y10
-	VCVTPS2PD    Y10, Z29
+	VBROADCASTSS (R9), Y10
+	VCVTPS2PD    Y10, Z24
 	VCVTPS2PD    Y10, Z10
-	VFMADD231PD  Z6, Z29, Z0
+	VFMADD231PD  Z6, Z24, Z0
 	VFMADD231PD  Z9, Z10, Z1
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y8, Z8
-	VCVTPS2PD    Y28, Z28
-	VBROADCASTSS (DI), Y6
+	VCVTPS2PD    Y23, Z23
+	VBROADCASTSS (R9), Y6
 	VCVTPS2PD    Y6, Z9
 	VCVTPS2PD    Y6, Z6
 	VFMADD231PD  Z8, Z9, Z0
-	VFMADD231PD  Z28, Z6, Z1
-	ADDQ         $0x00000004, DI
+	VFMADD231PD  Z23, Z6, Z1
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y7, Z7
-	VCVTPS2PD    Y27, Z27
-	VBROADCASTSS (DI), Y6
+	VCVTPS2PD    Y22, Z22
+	VBROADCASTSS (R9), Y6
 	VCVTPS2PD    Y6, Z8
 	VCVTPS2PD    Y6, Z6
 	VFMADD231PD  Z7, Z8, Z0
-	VFMADD231PD  Z27, Z6, Z1
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
+	VFMADD231PD  Z22, Z6, Z1
+	ADDQ         $0x00000004, R9
 	ADDQ         $0x10, R10
 	ADDQ         $0x10, R11
 	SUBQ         $0x00000004, R12
@@ -74842,76 +74690,100 @@ lanes2fewer:
 	PCALIGN $0x40
 
 lanes2row:
-	VMOVSS       (R8), X15
-	VINSERTPS    $0x10, (R8)(BX*1), X15, X15
-	VINSERTPS    $0x20, (R8)(BX*2), X15, X15
-	VINSERTPS    $0x30, (R8)(SI*1), X15, X15
-	VMOVSS       (R9), X2
-	VINSERTPS    $0x10, (R9)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R9)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R9)(SI*1), X2, X2
+	VMOVSS       (R10), X15
+	VINSERTPS    $0x10, (R10)(BX*1), X15, X15
+	VINSERTPS    $0x20, (R10)(BX*2), X15, X15
+	VINSERTPS    $0x30, (R10)(SI*1), X15, X15
+	VMOVSS       (R10)(BX*4), X2
+	VINSERTPS    $0x10, (R10)(DI*1), X2, X2
+	VINSERTPS    $0x20, (R10)(SI*2), X2, X2
+	VINSERTPS    $0x30, (R10)(R8*1), X2, X2
 	VINSERTF32X4 $0x01, X2, Y15, Y15
-	VMOVSS       (R10), X16
-	VINSERTPS    $0x10, (R10)(BX*1), X16, X16
-	VINSERTPS    $0x20, (R10)(BX*2), X16, X16
-	VINSERTPS    $0x30, (R10)(SI*1), X16, X16
-	VMOVSS       (R11), X2
-	VINSERTPS    $0x10, (R11)(BX*1), X2, X2
-	VINSERTPS    $0x20, (R11)(BX*2), X2, X2
-	VINSERTPS    $0x30, (R11)(SI*1), X2, X2
+	VMOVSS       (R11), X16
+	VINSERTPS    $0x10, (R11)(BX*1), X16, X16
+	VINSERTPS    $0x20, (R11)(BX*2), X16, X16
+	VINSERTPS    $0x30, (R11)(SI*1), X16, X16
+	VMOVSS       (R11)(BX*4), X2
+	VINSERTPS    $0x10, (R11)(DI*1), X2, X2
+	VINSERTPS    $0x20, (R11)(SI*2), X2, X2
+	VINSERTPS    $0x30, (R11)(R8*1), X2, X2
 	VINSERTF32X4 $0x01, X2, Y16, Y16
 	VCVTPS2PD    Y15, Z15
 	VCVTPS2PD    Y16, Z16
-	VBROADCASTSS (DI), Y6
+	VBROADCASTSS (R9), Y6
 	VCVTPS2PD    Y6, Z7
 	VCVTPS2PD    Y6, Z6
 	VFMADD231PD  Z15, Z7, Z0
 	VFMADD231PD  Z16, Z6, Z1
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
+	ADDQ         $0x00000004, R9
 	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
 	DECQ         R12
 	JNZ          lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z0, (DI)(AX*2)
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z1, 64(DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Z0, (R9)(AX*2)
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPS Z1, 64(R9)(AX*2)
+	LEAQ    (DX)(BX*8), DX
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000010, CX
 	JGE     lanes2
 
 lanes2end:
-	ADDQ $0x00000010, CX
-	SUBQ $0x00000008, CX
-	JL   lanes1end
+	ADDQ  $0x00000010, CX
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  $0x00000008, R9
+	MOVQ  sums_len+8(FP), R10
+	CMPQ  R10, $0x00000008
+	JGE   many
+	MOVQ  $0x00000001, R9
+	XORQ  BX, BX
+	XORQ  SI, SI
+	XORQ  DI, DI
+	XORQ  R8, R8
+	NEGQ  CX
+
+many:
+	LEAQ     masksAVX512<>+0(SB), R10
+	MOVQ     $0x00000040, R11
+	SUBQ     R9, R11
+	LEAQ     (R10)(R11*4), R10
+	VMOVUPS  (R10), Z0
+	VPMOVD2M Z0, K1
 
 lanes1:
-	MOVQ    y_base+64(FP), DI
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
+	TESTQ CX, CX
+	JL    enter
+	CMPQ  CX, $0x00000008
+	JGE   enter
+	SUBQ  $0x00000008, CX
+	LEAQ  (AX)(CX*4), AX
+	IMULQ BX, CX
+	ADDQ  CX, DX
+	MOVQ  $0x00000008, CX
+
+enter:
+	MOVQ    y_base+64(FP), R9
+	MOVQ    DX, R10
 	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R10
-	SUBQ    $0x00000004, R10
+	MOVQ    d+56(FP), R11
+	SUBQ    $0x00000004, R11
 	JL      lanes1fewer
 	PCALIGN $0x40
 
 lanes1some:
-	VMOVUPS      (R8), X17
-	VINSERTF32X4 $0x01, (R9), Y17, Y17
-	VMOVUPS      (R8)(BX*1), X18
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y18, Y18
-	VMOVUPS      (R8)(BX*2), X19
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y19, Y19
-	VMOVUPS      (R8)(SI*1), X20
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y20, Y20
+	VMOVUPS      (R10), X17
+	VINSERTF32X4 $0x01, (R10)(BX*4), Y17, Y17
+	VMOVUPS      (R10)(BX*1), X18
+	VINSERTF32X4 $0x01, (R10)(DI*1), Y18, Y18
+	VMOVUPS      (R10)(BX*2), X19
+	VINSERTF32X4 $0x01, (R10)(SI*2), Y19, Y19
+	VMOVUPS      (R10)(SI*1), X20
+	VINSERTF32X4 $0x01, (R10)(R8*1), Y20, Y20
 	VUNPCKLPS    Y18, Y17, Y1
 	VUNPCKHPS    Y18, Y17, Y2
 	VUNPCKLPS    Y20, Y19, Y3
@@ -74921,177 +74793,72 @@ lanes1some:
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
 	VCVTPS2PD    Y5, Z5
-	VBROADCASTSS (DI), Y4
+	VBROADCASTSS (R9), Y4
 	VCVTPS2PD    Y4, Z4
 	VFMADD231PD  Z5, Z4, Z0
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y4
+	VBROADCASTSS (R9), Y4
 	VCVTPS2PD    Y4, Z4
 	VFMADD231PD  Z1, Z4, Z0
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y3, Z3
-	VBROADCASTSS (DI), Y1
+	VBROADCASTSS (R9), Y1
 	VCVTPS2PD    Y1, Z1
 	VFMADD231PD  Z3, Z1, Z0
-	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
 	VCVTPS2PD    Y2, Z2
-	VBROADCASTSS (DI), Y1
+	VBROADCASTSS (R9), Y1
 	VCVTPS2PD    Y1, Z1
 	VFMADD231PD  Z2, Z1, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x00000004, R10
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x00000004, R11
 	JGE          lanes1some
 
 lanes1fewer:
-	ADDQ    $0x00000004, R10
-	TESTQ   R10, R10
+	ADDQ    $0x00000004, R11
+	TESTQ   R11, R11
 	JZ      lanes1rows
 	PCALIGN $0x40
 
 lanes1row:
-	VMOVSS       (R8), X21
-	VINSERTPS    $0x10, (R8)(BX*1), X21, X21
-	VINSERTPS    $0x20, (R8)(BX*2), X21, X21
-	VINSERTPS    $0x30, (R8)(SI*1), X21, X21
-	VMOVSS       (R9), X1
-	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
+	VMOVSS       (R10), X21
+	VINSERTPS    $0x10, (R10)(BX*1), X21, X21
+	VINSERTPS    $0x20, (R10)(BX*2), X21, X21
+	VINSERTPS    $0x30, (R10)(SI*1), X21, X21
+	VMOVSS       (R10)(BX*4), X1
+	VINSERTPS    $0x10, (R10)(DI*1), X1, X1
+	VINSERTPS    $0x20, (R10)(SI*2), X1, X1
+	VINSERTPS    $0x30, (R10)(R8*1), X1, X1
 	VINSERTF32X4 $0x01, X1, Y21, Y21
 	VCVTPS2PD    Y21, Z21
-	VBROADCASTSS (DI), Y1
+	VBROADCASTSS (R9), Y1
 	VCVTPS2PD    Y1, Z1
 	VFMADD231PD  Z21, Z1, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JNZ          lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS Z0, (DI)(AX*2)
-	LEAQ    (DX)(BX*4), DX
-	LEAQ    (DX)(BX*4), DX
+	MOVQ    sums_base+0(FP), R9
+	VMOVUPD Z0, K1, (R9)(AX*2)
+	TESTQ   CX, CX
+	JL      next
+	LEAQ    (DX)(BX*8), DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
+	JNZ     lanes1
+	JMP     end
 
-lanes1end:
-	ADDQ $0x00000008, CX
-	JZ   end
-
-	// Less than a vector is left.
-	MOVQ  sums_len+8(FP), DI
-	CMPQ  DI, $0x00000008
-	JL    few
-	SUBQ  $0x00000008, CX
-	LEAQ  (AX)(CX*4), AX
-	IMULQ BX, CX
-	ADDQ  CX, DX
-	XORQ  CX, CX
-	JMP   lanes1
-
-few:
-	XORQ     BX, BX
-	XORQ     SI, SI
-	MOVQ     $0x00000001, DI
-	LEAQ     masksAVX512<>+0(SB), R8
-	MOVQ     $0x00000040, R9
-	SUBQ     DI, R9
-	LEAQ     (R8)(R9*4), R8
-	VMOVUPS  (R8), Z0
-	VPMOVD2M Z0, K1
-
-single:
-	MOVQ    y_base+64(FP), DI
-	MOVQ    DX, R8
-	LEAQ    (R8)(BX*4), R9
-	VXORPS  Z0, Z0, Z0
-	MOVQ    d+56(FP), R10
-	SUBQ    $0x00000004, R10
-	JL      onefewer
-	PCALIGN $0x40
-
-onesome:
-	VMOVUPS      (R8), X22
-	VINSERTF32X4 $0x01, (R9), Y22, Y22
-	VMOVUPS      (R8)(BX*1), X23
-	VINSERTF32X4 $0x01, (R9)(BX*1), Y23, Y23
-	VMOVUPS      (R8)(BX*2), X24
-	VINSERTF32X4 $0x01, (R9)(BX*2), Y24, Y24
-	VMOVUPS      (R8)(SI*1), X25
-	VINSERTF32X4 $0x01, (R9)(SI*1), Y25, Y25
-	VUNPCKLPS    Y23, Y22, Y1
-	VUNPCKHPS    Y23, Y22, Y2
-	VUNPCKLPS    Y25, Y24, Y3
-	VUNPCKHPS    Y25, Y24, Y4
-	VUNPCKLPD    Y3, Y1, Y5
-	VUNPCKHPD    Y3, Y1, Y1
-	VUNPCKLPD    Y4, Y2, Y3
-	VUNPCKHPD    Y4, Y2, Y2
-	VCVTPS2PD    Y5, Z5
-	VBROADCASTSS (DI), Y4
-	VCVTPS2PD    Y4, Z4
-	VFMADD231PD  Z5, Z4, Z0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    Y1, Z1
-	VBROADCASTSS (DI), Y4
-	VCVTPS2PD    Y4, Z4
-	VFMADD231PD  Z1, Z4, Z0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    Y3, Z3
-	VBROADCASTSS (DI), Y1
-	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z3, Z1, Z0
-	ADDQ         $0x00000004, DI
-	VCVTPS2PD    Y2, Z2
-	VBROADCASTSS (DI), Y1
-	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z2, Z1, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x00000004, R10
-	JGE          onesome
-
-onefewer:
-	ADDQ    $0x00000004, R10
-	TESTQ   R10, R10
-	JZ      onerows
-	PCALIGN $0x40
-
-onerow:
-	VMOVSS       (R8), X26
-	VINSERTPS    $0x10, (R8)(BX*1), X26, X26
-	VINSERTPS    $0x20, (R8)(BX*2), X26, X26
-	VINSERTPS    $0x30, (R8)(SI*1), X26, X26
-	VMOVSS       (R9), X1
-	VINSERTPS    $0x10, (R9)(BX*1), X1, X1
-	VINSERTPS    $0x20, (R9)(BX*2), X1, X1
-	VINSERTPS    $0x30, (R9)(SI*1), X1, X1
-	VINSERTF32X4 $0x01, X1, Y26, Y26
-	VCVTPS2PD    Y26, Z26
-	VBROADCASTSS (DI), Y1
-	VCVTPS2PD    Y1, Z1
-	VFMADD231PD  Z26, Z1, Z0
-	ADDQ         $0x00000004, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          onerow
-
-onerows:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPD Z0, K1, (DI)(AX*2)
-	ADDQ    $0x04, AX
-	MOVQ    ld+48(FP), DI
-	SHLQ    $0x02, DI
-	ADDQ    DI, DX
-	DECQ    CX
-	JNZ     single
+next:
+	ADDQ $0x04, AX
+	MOVQ ld+48(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, DX
+	INCQ CX
+	JNZ  lanes1
 
 end:
 	VZEROUPPER
@@ -75404,6 +75171,110 @@ lanes2rows:
 	SUBQ $0x00000010, CX
 	JMP  columns
 
+// func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·rowSoftmaxGradientsAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    d+88(FP), CX
+	XORQ    AX, AX
+
+columns:
+	TESTQ CX, CX
+	JZ    end
+	MOVQ  dx_base+0(FP), DX
+	ADDQ  AX, DX
+	MOVQ  ld+72(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  dy_base+24(FP), SI
+	ADDQ  AX, SI
+	MOVQ  y_base+48(FP), DI
+	ADDQ  AX, DI
+	MOVQ  sums_base+96(FP), R8
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
+
+	// What is left of a vector.
+	LEAQ     masksAVX512<>+0(SB), R9
+	MOVQ     $0x00000040, R10
+	SUBQ     CX, R10
+	LEAQ     (R9)(R10*4), R9
+	VMOVUPS  (R9), Z0
+	VPMOVD2M Z0, K1
+	MOVQ     n+80(FP), R9
+	TESTQ    R9, R9
+	JZ       lastrows
+	PCALIGN  $0x40
+
+lastrow:
+	VMOVUPS.Z    (DI), K1, Y0
+	VCVTPS2PD    Y0, Z0
+	VMOVUPS.Z    (SI), K1, Y1
+	VCVTPS2PD    Y1, Z1
+	VBROADCASTSD (R8), Z2
+	VSUBPD       Z2, Z1, Z1
+	VMULPD       Z0, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VCMPPD       $0x04, Z2, Z0, K2
+	VMOVAPD.Z    Z1, K2, Z0
+	VCVTPD2PS    Z0, Y0
+	VMOVUPS      Y0, K1, (DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lastrow
+
+lastrows:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, CX
+	JG   columns
+
+end:
+	VZEROUPPER
+	RET
+
+lanes2:
+	MOVQ    n+80(FP), R9
+	TESTQ   R9, R9
+	JZ      lanes2rows
+	PCALIGN $0x40
+
+lanes2row:
+	PREFETCHT1   16384(DX)
+	PREFETCHT1   16384(SI)
+	PREFETCHT1   16384(DI)
+	VCVTPS2PD    (DI), Z0
+	VCVTPS2PD    32(DI), Z1
+	VCVTPS2PD    (SI), Z2
+	VCVTPS2PD    32(SI), Z3
+	VBROADCASTSD (R8), Z4
+	VSUBPD       Z4, Z2, Z2
+	VSUBPD       Z4, Z3, Z3
+	VMULPD       Z0, Z2, Z2
+	VMULPD       Z1, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VCMPPD       $0x04, Z4, Z0, K1
+	VMOVAPD.Z    Z2, K1, Z0
+	VXORPS       Z2, Z2, Z2
+	VCMPPD       $0x04, Z2, Z1, K1
+	VMOVAPD.Z    Z3, K1, Z1
+	VCVTPD2PS    Z0, Y0
+	VCVTPD2PS    Z1, Y1
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      Y1, 32(DX)
+	ADDQ         BX, DX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	ADDQ         $0x00000008, R8
+	DECQ         R9
+	JNZ          lanes2row
+
+lanes2rows:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, CX
+	JMP  columns
+
 // func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rowCenterAVX512(SB), NOSPLIT, $0-92
@@ -75547,15 +75418,16 @@ columns:
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z   (SI), K1, Y2
-	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, K1, (DX)
-	VCVTPS2PD   Y2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        CX
-	JNZ         lastrow
+	VMOVUPS.Z (SI), K1, Y2
+	VSUBPS    Y0, Y2, Y2
+	VMOVUPS   Y2, K1, (DX)
+	VCVTPS2PD Y2, Z2
+	VMULPD    Z2, Z2, Z2
+	VADDPD    Z2, Z1, Z1
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	DECQ      CX
+	JNZ       lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
@@ -75574,16 +75446,17 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (SI), Y2
-	VSUBPS      Y0, Y2, Y2
-	VMOVUPS     Y2, (DX)
-	VCVTPS2PD   Y2, Z2
-	VFMADD231PD Z2, Z2, Z1
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	DECQ        DI
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (SI), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMOVUPS    Y2, (DX)
+	VCVTPS2PD  Y2, Z2
+	VMULPD     Z2, Z2, Z2
+	VADDPD     Z2, Z1, Z1
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX
@@ -75631,20 +75504,21 @@ columns:
 	PCALIGN   $0x40
 
 lastrow:
-	VMOVUPS.Z   (DI), K1, Y3
-	VMOVUPS.Z   (SI), K1, Y4
-	VMULPS      Y4, Y3, Y3
-	VCVTPS2PD   Y3, Z3
-	VADDPD      Z3, Z1, Z1
-	VMOVUPS.Z   (DX), K1, Y4
-	VMULPS      Y0, Y4, Y4
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        CX
-	JNZ         lastrow
+	VMOVUPS.Z (DI), K1, Y3
+	VMOVUPS.Z (SI), K1, Y4
+	VMULPS    Y4, Y3, Y3
+	VCVTPS2PD Y3, Z3
+	VADDPD    Z3, Z1, Z1
+	VMOVUPS.Z (DX), K1, Y4
+	VMULPS    Y0, Y4, Y4
+	VCVTPS2PD Y4, Z4
+	VMULPD    Z4, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	ADDQ      BX, DX
+	ADDQ      BX, SI
+	ADDQ      BX, DI
+	DECQ      CX
+	JNZ       lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
@@ -75667,19 +75541,20 @@ lanes1:
 	PCALIGN $0x40
 
 lanes1row:
-	PREFETCHT1  16384(SI)
-	VMOVUPS     (DI), Y3
-	VMULPS      (SI), Y3, Y3
-	VCVTPS2PD   Y3, Z3
-	VADDPD      Z3, Z1, Z1
-	VMULPS      (DX), Y0, Y4
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z3, Z4, Z2
-	ADDQ        BX, DX
-	ADDQ        BX, SI
-	ADDQ        BX, DI
-	DECQ        R8
-	JNZ         lanes1row
+	PREFETCHT1 16384(SI)
+	VMOVUPS    (DI), Y3
+	VMULPS     (SI), Y3, Y3
+	VCVTPS2PD  Y3, Z3
+	VADDPD     Z3, Z1, Z1
+	VMULPS     (DX), Y0, Y4
+	VCVTPS2PD  Y4, Z4
+	VMULPD     Z4, Z3, Z3
+	VADDPD     Z3, Z2, Z2
+	ADDQ       BX, DX
+	ADDQ       BX, SI
+	ADDQ       BX, DI
+	DECQ       R8
+	JNZ        lanes1row
 
 lanes1rows:
 	MOVQ    sums_base+0(FP), DX

@@ -33860,15 +33860,15 @@ columns:
 
 singlerow:
 	FMOVS (R9), F0
+	WORD $0x0e617800 // fcvtl v0.2d, v0.2s
 	FMOVS (R8), F1
 	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
 	VLD1R (R10), [V2.D2]
 	WORD $0x4ee2d421 // fsub v1.2d, v1.2d, v2.2d
-	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
-	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
-	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
-	WORD $0x4ea0d802 // fcmeq v2.4s, v0.4s, #0.0
+	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
+	WORD $0x4ee0d802 // fcmeq v2.2d, v0.2d, #0.0
 	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
 	FMOVS F1, (R7)
 	ADD R6, R7, R7
 	ADD R6, R8, R8
@@ -33892,6 +33892,8 @@ lanes2:
 lanes2row:
 	FMOVD (R9), F0
 	FMOVD 8(R9), F1
+	WORD $0x0e617800 // fcvtl v0.2d, v0.2s
+	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
 	FMOVD (R8), F2
 	FMOVD 8(R8), F3
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
@@ -33899,16 +33901,14 @@ lanes2row:
 	VLD1R (R10), [V4.D2]
 	WORD $0x4ee4d442 // fsub v2.2d, v2.2d, v4.2d
 	WORD $0x4ee4d463 // fsub v3.2d, v3.2d, v4.2d
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
-	WORD $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
-	WORD $0x6e65dc63 // fmul v3.2d, v3.2d, v5.2d
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
+	WORD $0x4ee0d804 // fcmeq v4.2d, v0.2d, #0.0
+	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
+	WORD $0x4ee0d820 // fcmeq v0.2d, v1.2d, #0.0
+	WORD $0x4e601c63 // bic v3.16b, v3.16b, v0.16b
 	WORD $0x0e616842 // fcvtn v2.2s, v2.2d
 	WORD $0x0e616863 // fcvtn v3.2s, v3.2d
-	WORD $0x4ea0d804 // fcmeq v4.4s, v0.4s, #0.0
-	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
-	WORD $0x4ea0d820 // fcmeq v0.4s, v1.4s, #0.0
-	WORD $0x4e601c63 // bic v3.16b, v3.16b, v0.16b
 	FMOVD F2, (R7)
 	FMOVD F3, 8(R7)
 	ADD R6, R7, R7
@@ -33932,15 +33932,15 @@ lanes1:
 
 lanes1row:
 	FMOVD (R9), F0
+	WORD $0x0e617800 // fcvtl v0.2d, v0.2s
 	FMOVD (R8), F1
 	WORD $0x0e617821 // fcvtl v1.2d, v1.2s
 	VLD1R (R10), [V2.D2]
 	WORD $0x4ee2d421 // fsub v1.2d, v1.2d, v2.2d
-	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
-	WORD $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
-	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
-	WORD $0x4ea0d802 // fcmeq v2.4s, v0.4s, #0.0
+	WORD $0x6e60dc21 // fmul v1.2d, v1.2d, v0.2d
+	WORD $0x4ee0d802 // fcmeq v2.2d, v0.2d, #0.0
 	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x0e616821 // fcvtn v1.2s, v1.2d
 	FMOVD F1, (R7)
 	ADD R6, R7, R7
 	ADD R6, R8, R8
@@ -34105,7 +34105,8 @@ singlerow:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	FMOVS F2, (R6)
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VFMLA V2.D2, V2.D2, V1.D2
+	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34135,8 +34136,10 @@ lanes2row:
 	FMOVD F4, 8(R6)
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V3.D2, V3.D2, V1.D2
-	VFMLA V4.D2, V4.D2, V2.D2
+	WORD $0x6e63dc63 // fmul v3.2d, v3.2d, v3.2d
+	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e64d442 // fadd v2.2d, v2.2d, v4.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34162,7 +34165,8 @@ lanes1row:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	FMOVD F2, (R6)
 	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	VFMLA V2.D2, V2.D2, V1.D2
+	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
+	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
 	ADD R5, R6, R6
 	ADD R5, R7, R7
 	SUBS $1, R8, R8
@@ -34219,7 +34223,8 @@ singlerow:
 	FMOVS (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V3.D2, V2.D2
+	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10
@@ -34263,8 +34268,10 @@ lanes2row:
 	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	WORD $0x0e6178e7 // fcvtl v7.2d, v7.2s
 	WORD $0x0e617908 // fcvtl v8.2d, v8.2s
-	VFMLA V7.D2, V5.D2, V3.D2
-	VFMLA V8.D2, V6.D2, V4.D2
+	WORD $0x6e67dca5 // fmul v5.2d, v5.2d, v7.2d
+	WORD $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
+	WORD $0x4e65d463 // fadd v3.2d, v3.2d, v5.2d
+	WORD $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10
@@ -34300,7 +34307,8 @@ lanes1row:
 	FMOVD (R8), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	VFMLA V4.D2, V3.D2, V2.D2
+	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
 	ADD R7, R8, R8
 	ADD R7, R9, R9
 	ADD R7, R10, R10

@@ -704,14 +704,14 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Sums:             rowSumsAVX2,
 		Dots:             rowDotsAVX2,
 		SoftmaxGradients: rowSoftmaxGradientsAVX2,
+		Squares:          rowSquaresAVX2,
+		NormTerms:        rowNormTermsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
 		DotsWith:  rowDotsWithAVX2,
 		AddScaled: rowAddScaledAVX2,
 		Powers:    rowPowersAVX2,
 		Quotients: rowQuotientsAVX2,
-		Squares:   rowSquaresAVX2,
-		NormTerms: rowNormTermsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX512,
@@ -720,12 +720,13 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{
-		Sums:      rowSumsAVX512,
-		DotsWith:  rowDotsWithAVX512,
-		AddScaled: rowAddScaledAVX512,
-		Quotients: rowQuotientsAVX512,
-		Squares:   rowSquaresAVX512,
-		NormTerms: rowNormTermsAVX512,
+		Sums:             rowSumsAVX512,
+		DotsWith:         rowDotsWithAVX512,
+		AddScaled:        rowAddScaledAVX512,
+		Quotients:        rowQuotientsAVX512,
+		SoftmaxGradients: rowSoftmaxGradientsAVX512,
+		Squares:          rowSquaresAVX512,
+		NormTerms:        rowNormTermsAVX512,
 	}},
 }
 

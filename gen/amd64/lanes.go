@@ -32,7 +32,7 @@ type laner struct {
 	wide    reg.Register // the same for float64, if that differs
 
 	across map[*lane.Stream]*across
-	ld     [2]reg.GPVirtual // once and three times the distance of rows in lanes
+	ld     [4]reg.GPVirtual // 1, 3, 5 and 7 times the distance of rows in lanes
 }
 
 // A rare is what the steps after a Rare need of it.
@@ -43,10 +43,10 @@ type rare struct {
 }
 
 // An across has the pointers to rows that lie in lanes: to the first one, and, in the loop, to each
-// fourth one.
+// eighth one.
 type across struct {
-	base   reg.GPVirtual
-	fourth []reg.GPVirtual
+	base reg.GPVirtual
+	rows []reg.GPVirtual
 }
 
 // laneKernels emits the kernels of package lane.
@@ -204,6 +204,10 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			continue
 		}
 		name := lanesLabel(w)
+		if w.Vectors == 1 && len(m.across) > 0 {
+			m.lastRows(p, left, name)
+			return
+		}
 		lanes, repeats := operand.U32(w.Vectors*m.width()), lane.Repeats(w.Vectors, before)
 		before = w.Vectors
 		if p.Phases && w.Vectors == 1 {
@@ -227,10 +231,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 			m.ADDQ(lanes, left)
 		}
 	}
-	switch {
-	case len(m.across) > 0:
-		m.lastRows(p, left)
-	case !p.Tile:
+	if !p.Tile {
 		m.JZ(operand.LabelRef("end"))
 		m.Comment("Less than a vector is left.")
 		m.last(left)
@@ -385,8 +386,8 @@ func (m *laner) lanes(p *lane.Program) reg.GPVirtual {
 func (m *laner) advance(p *lane.Program, lanes int) {
 	bytes := 4 * lanes
 	for _, s := range p.Across() {
-		for range lanes / 4 {
-			m.LEAQ(emit.Indexed(m.across[s].base, m.ld[0], 4), m.across[s].base)
+		for n := lanes; n > 0; n -= pointedRows {
+			m.LEAQ(emit.Indexed(m.across[s].base, m.ld[0], uint8(min(n, pointedRows))), m.across[s].base)
 		}
 	}
 	if m.count == nil {

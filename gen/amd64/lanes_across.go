@@ -11,14 +11,16 @@ import (
 // of them element by element. Products are computed along the rows, for as many columns as a vector
 // has: numbers in memory widen as they are loaded, and one transpose takes the place of two.
 
-// prepareAcross loads the distance of rows, and pointers to the first ones.
+// prepareAcross loads the distance of rows with its odd multiples, and pointers to the first rows.
 func (m *laner) prepareAcross(p *lane.Program) {
 	m.across = map[*lane.Stream]*across{}
 	for _, s := range p.Across() {
 		m.across[s] = &across{base: m.Slice(s.Slice)}
 		if m.ld[0] == nil {
-			m.ld = [2]reg.GPVirtual{m.Stride(s.Stride), m.GP64()}
+			m.ld = [4]reg.GPVirtual{m.Stride(s.Stride), m.GP64(), m.GP64(), m.GP64()}
 			m.LEAQ(emit.Indexed(m.ld[0], m.ld[0], 2), m.ld[1])
+			m.LEAQ(emit.Indexed(m.ld[0], m.ld[0], 4), m.ld[2])
+			m.LEAQ(emit.Indexed(m.ld[1], m.ld[0], 4), m.ld[3])
 		}
 	}
 }
@@ -27,22 +29,22 @@ func (m *laner) prepareAcross(p *lane.Program) {
 // rows.
 func (m *laner) tooWide(p *lane.Program, w lane.Width) bool {
 	lanes := w.Vectors * m.width()
-	return w.Vectors > 1 && (p.Most > 0 && lanes > p.Most || lanes/4*len(m.across) > 4)
+	return w.Vectors > 1 && (p.Most > 0 && lanes > p.Most || lanes/pointedRows*len(m.across) > 4)
 }
+
+// pointedRows is how many rows an address reaches from one pointer.
+const pointedRows = 8
 
 // beginAcross sets the pointers to the first column.
 func (m *laner) beginAcross(p *lane.Program, w lane.Width) {
 	for _, s := range p.Across() {
 		a := m.across[s]
-		a.fourth = nil
-		for i := range w.Vectors * m.width() / 4 {
+		a.rows = []reg.GPVirtual{m.GP64()}
+		m.MOVQ(a.base, a.rows[0])
+		for i := range (w.Vectors*m.width() - 1) / pointedRows {
 			r := m.GP64()
-			if i == 0 {
-				m.MOVQ(a.base, r)
-			} else {
-				m.LEAQ(emit.Indexed(a.fourth[i-1], m.ld[0], 4), r)
-			}
-			a.fourth = append(a.fourth, r)
+			m.LEAQ(emit.Indexed(a.rows[i], m.ld[0], pointedRows), r)
+			a.rows = append(a.rows, r)
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (m *laner) someColumns(p *lane.Program, name string, w lane.Width, count re
 
 // advance goes on by some columns.
 func (a *across) advance(m *laner, columns int) {
-	for _, r := range a.fourth {
+	for _, r := range a.rows {
 		m.ADDQ(operand.Imm(uint64(4*columns)), r)
 	}
 }
@@ -101,7 +103,7 @@ func (m *laner) transposed(n *lane.Value, vector int) []reg.VecVirtual {
 	vec := func(v reg.VecVirtual) reg.Register { return m.of(n, v) }
 	rows, t, columns := m.Vecs(4), m.Vecs(4), m.Vecs(4)
 	for i, v := range rows {
-		from := func(q int) operand.Mem { return m.element(a.fourth[vector*quarters+q], i) }
+		from := func(q int) operand.Mem { return m.row(a, vector*m.width()+4*q+i) }
 		if 4*quarters == m.Lanes() {
 			m.LoadQuarters(m.Context, v, from)
 		} else {
@@ -130,7 +132,7 @@ func (m *laner) transposedDoubles(n *lane.Value, vector int) []reg.VecVirtual {
 	var low, high []reg.VecVirtual
 	for i := range rows {
 		row := vector*width + i
-		rows[i] = m.alongRow(n, func(a *across) operand.Mem { return m.element(a.fourth[row/4], row%4) })
+		rows[i] = m.alongRow(n, func(a *across) operand.Mem { return m.row(a, row) })
 		if i%2 == 1 {
 			l, h := m.Vec(), m.Vec()
 			m.VPUNPCKLQDQ(rows[i], rows[i-1], l)
@@ -167,21 +169,30 @@ func (m *laner) upperHalf(x operand.Op, v reg.Register) {
 	m.VINSERTF128(operand.Imm(1), x, v, v)
 }
 
-// element is the address of row i of four rows, of which p points to the first one.
-func (m *laner) element(p reg.GPVirtual, i int) operand.Mem {
-	return []operand.Mem{emit.At(p, 0), emit.Indexed(p, m.ld[0], 1), emit.Indexed(p, m.ld[0], 2), emit.Indexed(p, m.ld[1], 1)}[i]
+// row is the address of the current column of row i.
+func (m *laner) row(a *across, i int) operand.Mem {
+	p, i := a.rows[i/pointedRows], i%pointedRows
+	switch {
+	case i == 0:
+		return emit.At(p, 0)
+	case i%2 == 1:
+		return emit.Indexed(p, m.ld[i/2], 1)
+	case i == 6:
+		return emit.Indexed(p, m.ld[1], 2)
+	}
+	return emit.Indexed(p, m.ld[0], uint8(i))
 }
 
 // loadAcross loads an element of each row.
 func (m *laner) loadAcross(a *across, vector int, dst reg.VecVirtual) {
 	for q := range m.width() / 4 {
-		x, p := dst.AsX(), a.fourth[vector*m.width()/4+q]
+		x, row := dst.AsX(), vector*m.width()+4*q
 		if q > 0 {
 			x = m.XMM()
 		}
-		m.VMOVSS(m.element(p, 0), x)
+		m.VMOVSS(m.row(a, row), x)
 		for i := 1; i < 4; i++ {
-			m.VINSERTPS(operand.Imm(uint64(i)<<4), m.element(p, i), x, x)
+			m.VINSERTPS(operand.Imm(uint64(i)<<4), m.row(a, row+i), x, x)
 		}
 		switch {
 		case q == 1 && m.width() == 8:
@@ -192,36 +203,50 @@ func (m *laner) loadAcross(a *across, vector int, dst reg.VecVirtual) {
 	}
 }
 
-// lastRows computes the rows that are left: once more some of those before them, or, if there are
-// fewer than a vector has lanes, one by one, as if all lanes had the same.
-func (m *laner) lastRows(p *lane.Program, left reg.GPVirtual) {
-	m.JZ(operand.LabelRef("end"))
-	m.Comment("Less than a vector is left.")
-	all, back := m.lanes(p), m.GP64()
-	m.CMPQ(all, operand.U32(m.width()))
-	m.JL(operand.LabelRef("few"))
-	m.SUBQ(operand.U32(m.width()), left)
+// lastRows emits the loop over single vectors, and the rest of the function. What is less than a
+// vector takes some of the rows before it once more. If there are fewer rows than a vector has
+// lanes, they are computed one by one, as if all lanes had the same, and left is negative.
+func (m *laner) lastRows(p *lane.Program, left reg.GPVirtual, name string) {
+	lanes, count, back := operand.U32(m.width()), m.GP64(), m.GP64()
+	m.JumpIfZero(left, "end")
+	m.MOVQ(lanes, count)
+	m.CMPQ(m.lanes(p), lanes)
+	m.JGE(operand.LabelRef("many"))
+	m.MOVQ(operand.U32(1), count)
+	for _, r := range m.ld {
+		m.XORQ(r, r)
+	}
+	m.NEGQ(left)
+	m.Label("many")
+	m.last(count)
+	m.Label(name)
+	m.TESTQ(left, left)
+	m.JL(operand.LabelRef("enter"))
+	m.CMPQ(left, lanes)
+	m.JGE(operand.LabelRef("enter"))
+	m.SUBQ(lanes, left)
 	m.LEAQ(emit.Indexed(m.at, left, 4), m.at)
 	m.MOVQ(left, back)
 	m.IMULQ(m.ld[0], back)
 	for _, s := range p.Across() {
 		m.ADDQ(back, m.across[s].base)
 	}
-	m.XORQ(left, left) // a vector, and nothing after it
-	m.JMP(operand.LabelRef(lanesLabel(single)))
-	m.Label("few")
-	m.XORQ(m.ld[0], m.ld[0])
-	m.XORQ(m.ld[1], m.ld[1])
-	one := m.GP64()
-	m.MOVQ(operand.U32(1), one)
-	m.last(one)
-	m.Label("single")
-	m.body(p, "one", single)
+	m.MOVQ(lanes, left)
+	m.Label("enter")
+	m.body(p, name, single)
+	m.TESTQ(left, left)
+	m.JL(operand.LabelRef("next"))
+	m.advance(p, m.width())
+	m.SUBQ(lanes, left)
+	m.JNZ(operand.LabelRef(name))
+	m.JMP(operand.LabelRef("end"))
+	m.Label("next")
 	m.ADDQ(operand.Imm(4), m.at)
 	for _, s := range p.Across() {
 		m.ADDQ(m.Stride(s.Stride), m.across[s].base)
 	}
-	m.DECQ(left)
-	m.JNZ(operand.LabelRef("single"))
+	m.INCQ(left)
+	m.JNZ(operand.LabelRef(name))
 	m.Label("end")
+	m.Return()
 }

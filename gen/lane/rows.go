@@ -14,7 +14,7 @@ var rows = []Kernel{
 	})},
 	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Narrow: true, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
-		return b.Add(sum, b.Mul(x, y)) // exact, and a sum waits for an addition alone
+		return b.addExact(sum, x, y)
 	})},
 	{Function: spec.DotsWith, Lanes: "sums", Vectors: 2, Body: func(b *Builder) {
 		x, y, sum := b.Across("x", "ld"), b.Slice("y"), b.double0()
@@ -24,12 +24,12 @@ var rows = []Kernel{
 	{Function: spec.AddScaled, Lanes: "sums", Vectors: 2, Body: addScaled},
 	{Function: spec.Powers, Number: "d", Vectors: 2, Body: powers},
 	{Function: spec.Quotients, Number: "d", Vectors: 2, Body: quotients},
-	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Narrow: true, Body: softmaxGradients},
+	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Body: softmaxGradients},
 	{Function: spec.Center, Lanes: "sums", Vectors: 4, Body: func(b *Builder) { b.center(b.Slice("sums"), b.Add) }},
 	{Function: spec.Squares, Lanes: "sums", Vectors: 2, Most: 8, Body: func(b *Builder) {
 		b.center(b.DoubleSlice("sums"), func(sum, y *Value) *Value {
 			y = b.Widen(y)
-			return b.MulAdd(y, y, sum)
+			return b.addExact(sum, y, y)
 		})
 	}},
 	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
@@ -44,6 +44,10 @@ func rowSums(add func(b *Builder, sum *Value) *Value) func(b *Builder) {
 		b.Store(b.DoubleSlice("sums"), sum)
 	}
 }
+
+// addExact is sum + x·y for widened numbers. The product is exact, so the bits are the same as of a
+// MulAdd, but the sum waits for an addition alone.
+func (b *Builder) addExact(sum, x, y *Value) *Value { return b.Add(sum, b.Mul(x, y)) }
 
 // double0 is a variable of float64, at first 0.
 func (b *Builder) double0() *Value {
@@ -84,17 +88,17 @@ func quotients(b *Builder) {
 	})
 }
 
-// softmaxGradients takes no longer with vectors of 256 bits, as RowDots: a conversion to float64
-// that has its operand in memory takes a shuffle for 512 bits alone, and it bounds the time.
+// softmaxGradients is 0 where y is, chosen while the numbers are float64: y is loaded once, to be
+// widened.
 func softmaxGradients(b *Builder) {
 	dx, dy, y, sums := b.Matrix("dx", "ld"), b.Matrix("dy", "ld"), b.Matrix("y", "ld"), b.DoubleSlice("sums")
 	b.EachRow("n", func() {
 		for _, s := range []*Stream{dx, dy, y} {
 			b.Soon(s)
 		}
-		p := b.Load(y)
-		x := b.Mul(b.Sub(b.Widen(b.Load(dy)), b.Spread(sums)), b.Widen(p))
-		b.Store(dx, b.ZeroWhere(b.Narrow(x), Equal, p, b.Const(0)))
+		p := b.Widen(b.Load(y))
+		x := b.Mul(b.Sub(b.Widen(b.Load(dy)), b.Spread(sums)), p)
+		b.Store(dx, b.Narrow(b.ZeroWhere(x, Equal, p, b.Const(0))))
 	})
 }
 
@@ -118,7 +122,7 @@ func normTerms(b *Builder) {
 		b.Soon(dy)
 		g := b.Widen(b.Mul(b.Load(weight), b.Load(dy)))
 		b.Set(sum, b.Add(sum, g))
-		b.Set(dot, b.MulAdd(g, b.Widen(b.Mul(b.Load(y), b.Param("inv"))), dot))
+		b.Set(dot, b.addExact(dot, g, b.Widen(b.Mul(b.Load(y), b.Param("inv")))))
 	})
 	b.Store(sums, sum)
 	b.Store(dots, dot)

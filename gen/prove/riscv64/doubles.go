@@ -90,6 +90,12 @@ func (e *exec) doubles() bool {
 	case "VMERGEVVM":
 		y, x := read(0), read(1)
 		return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), y[i], x[i]) })
+	case "VMERGEVXM":
+		if e.args[0].Text != "X0" {
+			machine.Failf("%v: not zeros", e.in)
+		}
+		x := read(1)
+		return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), g.Const(64, 0), x[i]) })
 	}
 	return e.operateOnDoubles(op, read, write)
 }
