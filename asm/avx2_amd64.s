@@ -20089,78 +20089,65 @@ TEXT ·weightQuantizeAVX2(SB), NOSPLIT, $0-48
 	MOVQ    src_base+24(FP), CX
 	MOVQ    src_len+32(FP), DX
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
-	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
+	VMOVSS  const42fe0000AVX2<>+0(SB), X1
+	VMOVUPS const01010101AVX2<>+0(SB), Y2
+	VXORPS  X3, X3, X3
 	TESTQ   DX, DX
 	JZ      done
 
 block:
-	VMOVUPS      (CX), Y2
-	VPAND        Y0, Y2, Y6
-	VMOVUPS      32(CX), Y3
-	VPAND        Y0, Y3, Y4
-	VPMAXUD      Y4, Y6, Y6
-	VMOVUPS      64(CX), Y4
-	VPAND        Y0, Y4, Y5
-	VPMAXUD      Y5, Y6, Y6
-	VMOVUPS      96(CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPMAXUD      Y7, Y6, Y6
-	VEXTRACTI128 $0x01, Y6, X7
-	VPMAXUD      X6, X7, X7
-	VPSHUFD      $0x4e, X7, X6
-	VPMAXUD      X6, X7, X7
-	VPSHUFD      $0xb1, X7, X6
-	VPMAXUD      X6, X7, X7
-	VMOVD        X7, BX
+	VANDPS       (CX), Y0, Y4
+	VANDPS       32(CX), Y0, Y5
+	VPMAXUD      Y5, Y4, Y4
+	VANDPS       64(CX), Y0, Y6
+	VPMAXUD      Y6, Y4, Y4
+	VANDPS       96(CX), Y0, Y7
+	VPMAXUD      Y7, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X8
+	VPMAXUD      X4, X8, X8
+	VPSHUFD      $0x4e, X8, X4
+	VPMAXUD      X4, X8, X8
+	VPSHUFD      $0xb1, X8, X4
+	VPMAXUD      X4, X8, X8
+	VMOVD        X8, BX
 	CMPL         BX, $0x7f800000
 	JAE          infinite
 	CMPL         BX, $0x0d800000
 	JB           zeros
-	VDIVSS       X7, X1, X6
-	VBROADCASTSS X6, Y6
-	VMULPS       Y6, Y2, Y2
-	VCVTPS2DQ    Y2, Y2
-	VMOVDQU      Y2, Y8
-	VPAND        const000000ffAVX2<>+0(SB), Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       Y3, Y8, Y8
-	VPAND        const000000ffAVX2<>+0(SB), Y3, Y3
-	VPSLLD       $0x08, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMULPS       Y6, Y4, Y4
+	VDIVSS       X8, X1, X7
+	VBROADCASTSS X7, Y7
+	VMULPS       (CX), Y7, Y4
 	VCVTPS2DQ    Y4, Y4
-	VMOVDQU      Y4, Y3
-	VPAND        const000000ffAVX2<>+0(SB), Y4, Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPOR         Y4, Y2, Y2
-	VMULPS       Y6, Y5, Y5
+	VMULPS       32(CX), Y7, Y5
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSLLD       $0x18, Y5, Y5
-	VPOR         Y5, Y2, Y2
-	VMOVDQU      Y2, (AX)
+	VMULPS       64(CX), Y7, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       96(CX), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VPSHUFB      codesAVX2<>+0(SB), Y4, Y4
+	VMOVUPS      Y4, (AX)
 
 	// The sums of both groups are halves of a lane.
-	VPSLLD       $0x10, Y3, Y3
-	VPBLENDW     $0xaa, Y3, Y8, Y8
-	VEXTRACTI128 $0x01, Y8, X2
-	VPADDW       X8, X2, X2
-	VPSHUFD      $0x4e, X2, X3
-	VPADDW       X3, X2, X2
-	VPSHUFD      $0xb1, X2, X3
-	VPADDW       X3, X2, X2
-	VMULSS       const3c010204AVX2<>+0(SB), X7, X3
-	VMOVSS       X3, 32(AX)
-	VPMADDWD     const00010001AVX2<>+0(SB), X2, X5
-	VPXOR        X4, X4, X4
-	VPSUBW       X2, X4, X2
-	VMOVD        X2, 44(AX)
-	VPSUBD       X5, X4, X4
-	VMOVD        X4, 40(AX)
-	VCVTDQ2PS    X5, X5
-	VMULSS       X3, X5, X5
-	VMOVSS       X5, 36(AX)
+	VPMADDUBSW   Y4, Y2, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPADDW       X4, X5, X5
+	VPSHUFD      $0x4e, X5, X4
+	VPADDW       X4, X5, X5
+	VPSHUFD      $0xb1, X5, X4
+	VPADDW       X4, X5, X5
+	VMULSS       const3c010204AVX2<>+0(SB), X8, X4
+	VMOVSS       X4, 32(AX)
+	VPMADDWD     const00010001AVX2<>+0(SB), X5, X6
+	VPSUBW       X5, X3, X5
+	VMOVD        X5, 44(AX)
+	VPSUBD       X6, X3, X5
+	VMOVD        X5, 40(AX)
+	VCVTDQ2PS    X6, X6
+	VMULSS       X4, X6, X6
+	VMOVSS       X6, 36(AX)
 
 next:
 	ADDQ $0x00000080, CX
@@ -20180,9 +20167,9 @@ zeros:
 	XORL BX, BX
 
 fill:
-	VPXOR   Y2, Y2, Y2
-	VMOVDQU Y2, (AX)
-	VMOVDQU X2, 32(AX)
+	VMOVUPS X3, (AX)
+	VMOVUPS X3, 16(AX)
+	VMOVUPS X3, 32(AX)
 	MOVL    BX, 32(AX)
 	MOVL    BX, 36(AX)
 	JMP     next
@@ -20192,6 +20179,12 @@ GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const42fe0000AVX2<>+0(SB)/32, $"\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB\x00\x00\xfeB"
 GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA codesAVX2<>+0(SB)/32, $"\x00\x04\b\f\x01\x05\t\r\x02\x06\n\x0e\x03\a\v\x0f\x00\x04\b\f\x01\x05\t\r\x02\x06\n\x0e\x03\a\v\x0f"
+GLOBL codesAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const3c010204AVX2<>+0(SB)/32, $"\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<\x04\x02\x01<"
 GLOBL const3c010204AVX2<>(SB), RODATA|NOPTR, $32
@@ -39136,9 +39129,6 @@ GLOBL lowerE4M3AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA upperE4M3AVX2<>+0(SB)/32, $"\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00<<\a\a\a\x00\x00\x00\x00"
 GLOBL upperE4M3AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const01010101AVX2<>+0(SB)/32, $"\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
-GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const7f7f7f7fAVX2<>+0(SB)/32, $"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
 GLOBL const7f7f7f7fAVX2<>(SB), RODATA|NOPTR, $32

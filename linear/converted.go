@@ -145,24 +145,27 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 		lanes := l.panelWidth(p)
 		blocks := l.blocks[p*ukernel.PanelLanes*size:][:lanes*size]
 		c, ldc := s.sums(j, rows, p, false)
+		late := p+1 < panels.hi && (p+1-unfinished)*rows.len() < latePanels && j.inPlace(p+1)
 		for k := 0; k < l.depth(); k += most {
 			steps := min(most, l.depth()-k)
 			for lo := 0; lo < n; {
 				m := j.convertedRows(n-lo, steps, lanes, by)
 				x := s.codes[lo*words+k/ukernel.BlockSteps*ukernel.RowWords:]
 				j.tier.Weights().Blocks[l.packed].GemmInt8(c[lo*ldc:], ldc, x, words, blocks, lanes, m, steps, k > 0)
-				lo += m
+				hi := lo + m
+				if k+steps == l.depth() && !late { // while the sums are in L1
+					sums, lds := s.sums(j, rows, unfinished, false)
+					finish(j, interval{rows.lo + lo, min(rows.lo+hi, rows.hi)}, interval{unfinished, p + 1}, sums[lo*lds:], lds)
+				}
+				lo = hi
 			}
 			if k+steps < l.depth() {
 				blocks = blocks[l.packed.PanelBytes(lanes, steps):]
 			}
 		}
-		if next := p + 1; next < panels.hi && (next-unfinished)*rows.len() < latePanels && j.inPlace(next) {
-			continue
+		if !late {
+			unfinished = p + 1
 		}
-		c, ldc = s.sums(j, rows, unfinished, false)
-		finish(j, rows, interval{unfinished, p + 1}, c, ldc)
-		unfinished = p + 1
 	}
 }
 
