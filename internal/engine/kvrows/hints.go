@@ -198,6 +198,8 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 		rows, d = 1, n*d
 		if x.IsPaged() {
 			lds = aheadOf(x, h, lo, n, at)
+		} else if end+ukernel.HalvesAhead*lds > len(x.Bytes()) {
+			lds = 0
 		}
 	}
 	if d < ukernel.HalvesColumns { // too few: a copy of them is long enough
@@ -236,14 +238,14 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all
 	}
 	at, stride := units(x, x.Index(h.Batch, h.Head, lo)), units(x, x.Stride(2))
 	rows = all[at : at+(n-1)*stride+units(x, x.Dim(3))]
-	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
+	ahead, left := rowsAhead(t, x), (len(all)-at)/max(1, stride)
+	if n < ukernel.SkinnyKeys || ahead >= left { // too short to hide the time of a prefetch, or nothing follows
 		return rows, n, rows, 0
 	}
-	ahead := rowsAhead(t, x)
-	if next = rows; ahead < (len(all)-at)/max(1, stride) {
-		next = all[at+ahead*stride:]
+	if far = farRows(t, ahead); ahead+far >= left {
+		far = 0
 	}
-	return rows, n, next, farRows(t, ahead) * stride
+	return rows, n, all[at+ahead*stride:], far * stride
 }
 
 // farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are
