@@ -131,6 +131,19 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	return data, columns, n, next, 0
 }
 
+// RepeatedHalves returns as many rows of bfloat16 as a kernel takes, side by side: n of them from row
+// lo on, a Run, and then the last one again.
+func (r *Reader) RepeatedHalves(h lanes.Head, lo, n int) []uint16 {
+	d, data := r.x.Dim(3), r.narrow
+	x, h, lo := r.locate(h, lo, n)
+	from := x.Index(h.Batch, h.Head, lo)
+	rows.Copy(data, d, x.U16()[from:from+(n-1)*x.Stride(2)+d], x.Stride(2), n, d)
+	for ; n < ukernel.SkinnyKeys; n++ {
+		copy(data[n*d:], data[(n-1)*d:n*d])
+	}
+	return data[:n*d]
+}
+
 // WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and
 // few rows take them: others follow the last ones up to whole groups.
 func WholeColumns(x *view.Tensor) int { return ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup) }
