@@ -22,7 +22,7 @@ import (
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
-	n := max(contract.ValueSegment*j.dv(), j.plan.lanes*kvrows.WholeColumns(&j.Call.V))
+	n := max(contract.ValueSegment*j.dv(), j.plan.lanes*max(kvrows.WholeColumns(&j.Call.V), ukernel.SkinnyKeys))
 	if j.widened.inPairs {
 		n = max(n, 2*ukernel.MaxLanes*min(j.dv(), mixedWidth))
 	}
@@ -134,7 +134,7 @@ func (t *tile) roundDropped() {
 
 // The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys
 // and values as they lie in memory, and copies where too few lie at equal distances. If there are
-// too few keys, the kernels for many rows take them.
+// too few keys, the last one is repeated.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
@@ -143,11 +143,15 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 		if got < ukernel.SkinnyKeys && part.Len() >= ukernel.SkinnyKeys { // a page ends
 			k, stride, got, next, far = t.keys().WholeHalves(t.Head, t.Key(part.Lo), min(part.Len(), contract.BF16Segment))
 		}
+		s := t.scoresFrom(part)
 		if n = got; n < ukernel.SkinnyKeys {
-			bfloat16Scores(t, mask.Span{Lo: part.Lo, Hi: part.Lo + n}, top)
-			continue
+			k, s = t.keys().RepeatedHalves(t.Head, t.Key(part.Lo), n), t.scratch.segment[:ukernel.SkinnyKeys*w]
+			stride, got, next, far = d, ukernel.SkinnyKeys, k, 0
 		}
-		t.job.tier.Skinny().QKEvenOdd(t.scoresFrom(part), k, stride, t.q, t.N, n, d, t.job.derived.scale, top, next, far)
+		t.job.tier.Skinny().QKEvenOdd(s, k, stride, t.q, t.N, got, d, t.job.derived.scale, top, next, far)
+		if n < got {
+			copy(t.scoresFrom(part), s[:n*w])
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func (j *Job) hasPlainOutput() bool {
 }
 
 // isOneCallEach tells whether the keys are one block, and so few that each stage of a
-// tile is one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and
+// tile is one call of a kernel. Skinny tiles have other kernels for leastSkinny keys and
 // more.
 func (j *Job) isOneCallEach() bool {
 	see, d, dv, lanes := &j.derived.frame.visible, j.d(), j.dv(), j.plan.lanes
@@ -50,7 +50,7 @@ func (j *Job) isOneCallEach() bool {
 	switch {
 	case n == 0 || blockStart(see.Lo) != blockStart(see.Hi-1):
 		return false
-	case j.plan.shape.skinny && n >= ukernel.SkinnyKeys:
+	case j.plan.shape.skinny && n >= j.leastSkinny():
 		return false
 	}
 	return ukernel.IsOneCall(max(d, dv), lanes) && ukernel.RowsPerCall(n, lanes*d) == n && ukernel.RowsPerCall(dv, lanes*n) == dv

@@ -100,8 +100,10 @@ func TestShortCalls(t *testing.T) {
 		}{
 			{"float32", 2, 3, 5, floats, false},
 			{"16 bits", 2, 3, 5, halves, true},
-			{"as many rows as are skinny, one key less", 1, max(1, few), 15, halves, true},
-			{"as many rows as are skinny", 1, few, 16, halves, few < 1},
+			{"as many rows as are skinny, one key less", 1, max(1, few), 23, halves, true},
+			{"as many rows as are skinny", 1, few, 24, halves, few < 1},
+			{"a row of each KV head", 8, 1, mixedPairs, halves, true},
+			{"a row of each KV head, and one key more", 8, 1, mixedPairs + 1, halves, few < 1},
 			{"one row more", 1, few + 1, 16, halves, true},
 			{"a block of keys", 1, few + 1, BlockKeys, halves, true},
 			{"two blocks", 1, few + 1, BlockKeys + 1, halves, false},

@@ -53,7 +53,25 @@ func (j *Job) isShort() bool {
 	}
 	see := &j.derived.frame.visible
 	return j.derived.sameKeys && j.derived.mods.n == 0 && j.derived.additive == nil && !c.DynamicInt12 && j.hasPlainOutput() &&
-		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= ukernel.SkinnyKeys && j.isSkinny(j.rows()))
+		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= j.leastSkinny() && j.isSkinny(j.rows()))
+}
+
+// leastSkinny is the least number of keys for which the kernels for few rows are faster than a plain
+// call. Those for products in bfloat16 repeat the last key to have SkinnyKeys.
+func (j *Job) leastSkinny() int {
+	isNarrow := max(j.d(), j.dv()) <= ukernel.ColumnSegment
+	switch isMixed := j.isMixed() && j.usesHeadValues(); {
+	case j.Call.BFloat16 && !(isMixed && j.fitsPairs()):
+		if j.d() < ukernel.ColumnSegment {
+			return ukernel.SkinnyKeys * 3 / 4
+		}
+		return ukernel.SkinnyKeys / 2
+	case isMixed && j.Call.K.DType() != view.Int4:
+		return mixedPairs + 1
+	case isMixed, isNarrow && j.Call.K.DType() == view.Float32 && j.usesHeadValues():
+		return ukernel.SkinnyKeys * 3 / 2
+	}
+	return ukernel.SkinnyKeys
 }
 
 // tensors are those that widen converts, the output last.

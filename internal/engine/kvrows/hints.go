@@ -131,6 +131,19 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	return data, columns, n, next, 0
 }
 
+// RepeatedHalves returns as many rows of bfloat16 as a kernel takes, side by side: n of them from row
+// lo on, a Run, and then the last one again.
+func (r *Reader) RepeatedHalves(h lanes.Head, lo, n int) []uint16 {
+	d, data := r.x.Dim(3), r.narrow
+	x, h, lo := r.locate(h, lo, n)
+	from := x.Index(h.Batch, h.Head, lo)
+	rows.Copy(data, d, x.U16()[from:from+(n-1)*x.Stride(2)+d], x.Stride(2), n, d)
+	for ; n < ukernel.SkinnyKeys; n++ {
+		copy(data[n*d:], data[(n-1)*d:n*d])
+	}
+	return data[:n*d]
+}
+
 // WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and
 // few rows take them: others follow the last ones up to whole groups.
 func WholeColumns(x *view.Tensor) int { return ints.RoundUp(x.Dim(3), ukernel.SkinnyGroup) }
@@ -198,6 +211,8 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 		rows, d = 1, n*d
 		if x.IsPaged() {
 			lds = aheadOf(x, h, lo, n, at)
+		} else if end+ukernel.HalvesAhead*lds > len(x.Bytes()) {
+			lds = 0
 		}
 	}
 	if d < ukernel.HalvesColumns { // too few: a copy of them is long enough
@@ -236,14 +251,14 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all
 	}
 	at, stride := units(x, x.Index(h.Batch, h.Head, lo)), units(x, x.Stride(2))
 	rows = all[at : at+(n-1)*stride+units(x, x.Dim(3))]
-	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
+	ahead, left := rowsAhead(t, x), (len(all)-at)/max(1, stride)
+	if n < ukernel.SkinnyKeys || ahead >= left { // too short to hide the time of a prefetch, or nothing follows
 		return rows, n, rows, 0
 	}
-	ahead := rowsAhead(t, x)
-	if next = rows; ahead < (len(all)-at)/max(1, stride) {
-		next = all[at+ahead*stride:]
+	if far = farRows(t, ahead); ahead+far >= left {
+		far = 0
 	}
-	return rows, n, next, farRows(t, ahead) * stride
+	return rows, n, all[at+ahead*stride:], far * stride
 }
 
 // farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are

@@ -214,7 +214,8 @@ type evenRows struct {
 }
 
 // Offsets returns where n rows from key lo on begin, in bytes from the start of data, and as many
-// that will be needed soon. Rows at equal distances are fewer where a page ends.
+// that will be needed soon. Rows at equal distances are fewer where a page ends. No row lies beyond
+// the tensor: Zen 5 takes up to 70 cycles for each prefetch of memory that is not there.
 func (r *Reader) Offsets(h lanes.Head, lo, n int) (data []byte, off, next []int) {
 	if off, next = r.Anywhere(h, lo, n); len(off) > 0 {
 		return r.x.Bytes(), off, next
@@ -228,7 +229,7 @@ func (r *Reader) Offsets(h lanes.Head, lo, n int) (data []byte, off, next []int)
 		}
 	}
 	end := at + (n-1)*x.Stride(2) + x.Dim(3) // no change of page tables or starts during a call leads assembly beyond
-	ahead := min(rowsAhead(r.tier, x), blockKeys)
+	ahead := min(rowsAhead(r.tier, x), blockKeys, (x.Len()-end)/max(1, x.Stride(2)))
 	return x.Bytes()[bytes(at):bytes(end)], r.even.off[:n], r.even.off[ahead:][:n]
 }
 

@@ -98,7 +98,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	if columns := WholeColumns(x); need.WholeHalves && (columns > d || x.IsPaged() || need.Listed) {
+	if columns := WholeColumns(x); need.WholeHalves {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, wholeRows(columns)*columns, parallel.Make[uint16])
 	} else if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*columns, parallel.Make[uint16])

@@ -92,6 +92,27 @@ func TestPrefetchHints(t *testing.T) {
 	}
 }
 
+// TestHintsAtTheEnd: prefetches begin in the memory of the tensor, and rows by offsets stay there.
+func TestHintsAtTheEnd(t *testing.T) {
+	const d, keys = 64, 100
+	shape := [4]int{1, 1, keys, d}
+	x := view.FromBytes(ukernel.Float8E4M3, make([]byte, keys*d), shape, view.Contiguous(shape))
+	for _, further := range []int{-1, 0, 1} {
+		r := Reader{tier: &tier.Tier{Tuning: tier.Tuning{PrefetchBytes: 32 * d, FarPrefetch: further}}, x: &x}
+		for _, span := range []mask.Span{{Lo: 0, Hi: 100}, {Lo: 0, Hi: 32}, {Lo: 20, Hi: 100}, {Lo: 50, Hi: 80}, {Lo: 80, Hi: 100}, {Lo: 92, Hi: 100}} {
+			lo, n := span.Lo, span.Len()
+			_, _, next, far := withHints(r.tier, &x, lanes.Head{}, lo, n, x.Bytes())
+			if at := keys*d - len(next); at < lo*d || at+far < lo*d || at+far >= keys*d {
+				t.Errorf("%v, FarPrefetch %d: prefetches at %d and %d", span, further, at, at+far)
+			}
+			data, off, places := r.Offsets(lanes.Head{}, lo, n)
+			if last := lo*d + places[n-1]; len(data) != n*d || len(off) != n || last < lo*d+off[n-1] || last > (keys-1)*d {
+				t.Errorf("%v: the last row is prefetched at %d", span, last)
+			}
+		}
+	}
+}
+
 // TestHintsOfCopies: while copies of rows are used, rows of the next page are prefetched, and where
 // rows do not go on nothing is.
 func TestHintsOfCopies(t *testing.T) {
