@@ -28695,7 +28695,7 @@ linenext:
 	JL   linegroup
 	ADDQ $0x10, R12
 	SUBQ $0x10, a_Scales_cap+80(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+72(FP)
 	MOVQ a_Group+96(FP), R9
 	MOVQ R9, a_Scales_cap+80(FP)
@@ -35139,7 +35139,7 @@ linenext:
 	JL   linegroup
 	ADDQ $0x10, R11
 	SUBQ $0x10, a_Scales_cap+96(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), AX
 	MOVQ AX, a_Scales_cap+96(FP)
@@ -37485,7 +37485,7 @@ linenext:
 	JL   linegroup
 	ADDQ $0x10, R11
 	SUBQ $0x10, a_Scales_cap+96(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), AX
 	MOVQ AX, a_Scales_cap+96(FP)

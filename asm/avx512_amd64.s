@@ -44461,7 +44461,7 @@ quadseveralstored:
 	MOVQ a_Dv+152(FP), R9
 	SUBQ R12, R9
 	SUBQ $0x40, a_Scales_cap+80(FP)
-	JNZ  quad
+	JG   quad
 	ADDQ $0x04, a_Scales_len+72(FP)
 	MOVQ a_Group+96(FP), R10
 	MOVQ R10, a_Scales_cap+80(FP)
@@ -44909,7 +44909,7 @@ linenext:
 	MOVQ a_Dv+152(FP), R9
 	SUBQ R12, R9
 	SUBQ $0x10, a_Scales_cap+80(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+72(FP)
 	MOVQ a_Group+96(FP), R10
 	MOVQ R10, a_Scales_cap+80(FP)
@@ -53905,7 +53905,7 @@ quadseveralstored:
 	MOVQ a_Dv+160(FP), AX
 	SUBQ R11, AX
 	SUBQ $0x40, a_Scales_cap+96(FP)
-	JNZ  quad
+	JG   quad
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), R8
 	MOVQ R8, a_Scales_cap+96(FP)
@@ -54401,7 +54401,7 @@ linenext:
 	MOVQ a_Dv+160(FP), AX
 	SUBQ R11, AX
 	SUBQ $0x10, a_Scales_cap+96(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), R8
 	MOVQ R8, a_Scales_cap+96(FP)
@@ -54485,19 +54485,23 @@ whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ         s_len+8(FP), DI
-	SHLQ         $0x02, DI
-	ADDQ         q_base+72(FP), DI
-	MOVQ         next_base+136(FP), AX
-	MOVQ         AX, next_cap+152(FP)
-	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
-	MOVQ         next_len+144(FP), CX
-	MOVQ         d+104(FP), R8
-	MOVQ         R8, k_cap+40(FP)
-	MOVQ         $0x00000000, s_cap+16(FP)
-	MOVQ         n+96(FP), R8
-	SUBQ         s_len+8(FP), R8
+	MOVQ s_len+8(FP), DI
+	SHLQ $0x02, DI
+	ADDQ q_base+72(FP), DI
+	MOVQ next_base+136(FP), AX
+	MOVQ AX, next_cap+152(FP)
+	MOVQ (AX), AX
+	ADDQ 16(SP), AX
+	MOVQ next_len+144(FP), CX
+	MOVQ d+104(FP), R8
+	MOVQ R8, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+	MOVQ n+96(FP), R8
+	SUBQ s_len+8(FP), R8
+	CMPQ R8, $0x05
+	JL   few
+
+startahead:
 	CMPQ         8(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
@@ -54565,14 +54569,6 @@ loaded:
 	MOVQ off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	CMPQ n+96(FP), $0x04
-	JG   once
-	CMPQ R9, $0x10
-	JL   once
-	SUBQ $0x10, R9
-	ADDQ R8, R8
-
-once:
 	ADDQ R8, (SP)
 	CMPQ R9, $0x10
 	JGE  begin
@@ -54584,7 +54580,9 @@ once:
 begin:
 	MOVQ n+96(FP), R8
 	SUBQ s_len+8(FP), R8
+	JMP  ahead8
 
+few:
 	// Twice 16 keys, if all queries are one small group.
 	CMPQ off_len+56(FP), $0x20
 	JL   fewerdouble4
@@ -54592,7 +54590,672 @@ begin:
 	JLE  double4
 
 fewerdouble4:
+	JMP startahead
+
+	// 32 keys by 1 to 4 queries.
+double4:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+56(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+double4segment:
+	MOVQ   k_cap+40(FP), R8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	VXORPS Z10, Z10, Z10
+	VXORPS Z18, Z18, Z18
+	VXORPS Z11, Z11, Z11
+	VXORPS Z19, Z19, Z19
+	VXORPS Z12, Z12, Z12
+	VXORPS Z20, Z20, Z20
+	CMPQ   R8, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R8
+
+double4columns:
+	SUBQ    R8, k_cap+40(FP)
+	ANDQ    $-16, R8
+	JZ      double4rest
+	LEAQ    (DX)(R8*1), R8
+	MOVQ    R8, k_len+32(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead0
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead1
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead2
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead3
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead3:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead4
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead4
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead4:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead5
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead5
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead5:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead6
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead6
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead6:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead7
+	MOVQ       next_cap+152(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead7
+	ADDQ       $0x08, R8
+	MOVQ       R8, next_cap+152(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       next_len+144(FP), CX
+
+double4ahead7:
+	CMPQ         544(SP), $-126
+	MOVQ         (BX), R8
+	VMOVUPS      (DX)(R8*1), X5
+	MOVQ         32(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z5, Z5
+	MOVQ         64(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z5, Z5
+	MOVQ         96(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z5, Z5
+	MOVQ         8(BX), R8
+	VMOVUPS      (DX)(R8*1), X6
+	MOVQ         40(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z6, Z6
+	MOVQ         72(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z6, Z6
+	MOVQ         104(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z6, Z6
+	MOVQ         16(BX), R8
+	VMOVUPS      (DX)(R8*1), X7
+	MOVQ         48(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z7, Z7
+	MOVQ         80(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z7, Z7
+	MOVQ         112(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z7, Z7
+	MOVQ         24(BX), R8
+	VMOVUPS      (DX)(R8*1), X8
+	MOVQ         56(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z8, Z8
+	MOVQ         88(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z8, Z8
+	MOVQ         120(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z8, Z8
+	VUNPCKLPS    Z6, Z5, Z21
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z21, Z8
+	VUNPCKHPD    Z6, Z21, Z6
+	VUNPCKLPD    Z7, Z5, Z21
+	VUNPCKHPD    Z7, Z5, Z5
+	MOVQ         128(BX), R8
+	VMOVUPS      (DX)(R8*1), X7
+	MOVQ         160(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z7, Z7
+	MOVQ         192(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z7, Z7
+	MOVQ         224(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z7, Z7
+	MOVQ         136(BX), R8
+	VMOVUPS      (DX)(R8*1), X22
+	MOVQ         168(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z22, Z22
+	MOVQ         200(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z22, Z22
+	MOVQ         232(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z22, Z22
+	MOVQ         144(BX), R8
+	VMOVUPS      (DX)(R8*1), X23
+	MOVQ         176(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z23, Z23
+	MOVQ         208(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z23, Z23
+	MOVQ         240(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z23, Z23
+	MOVQ         152(BX), R8
+	VMOVUPS      (DX)(R8*1), X24
+	MOVQ         184(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z24, Z24
+	MOVQ         216(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z24, Z24
+	MOVQ         248(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z24, Z24
+	VUNPCKLPS    Z22, Z7, Z25
+	VUNPCKHPS    Z22, Z7, Z7
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z7, Z25
+	VUNPCKHPD    Z23, Z7, Z7
+	VMOVAPS      Z8, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z8, Z26
+	VPERMI2B     Z3, Z2, Z26
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z8, Z26
+	VPSLLD       $0x08, Z26, Z8
+	VPSRLD       $0x08, Z23, Z27
+	VPTERNLOGD   $0xb8, Z23, Z4, Z8
+	VPTERNLOGD   $0xe2, Z26, Z4, Z27
+	VPSLLD       $0x10, Z8, Z23
+	VMOVAPS      Z24, Z26
+	VPERMI2B     Z1, Z0, Z26
+	VMOVAPS      Z24, Z28
+	VPERMI2B     Z3, Z2, Z28
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z24, Z28
+	VPSLLD       $0x08, Z28, Z24
+	VPSRLD       $0x08, Z26, Z29
+	VPTERNLOGD   $0xb8, Z26, Z4, Z24
+	VPTERNLOGD   $0xe2, Z28, Z4, Z29
+	VPSLLD       $0x10, Z24, Z26
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z23, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z17
+	JEQ          double4next0
+	VBROADCASTSS 4(DI), Z28
+	VFMADD231PS  Z23, Z28, Z10
+	VFMADD231PS  Z26, Z28, Z18
+	JPS          double4next0
+	VBROADCASTSS 8(DI), Z28
+	VFMADD231PS  Z23, Z28, Z11
+	VFMADD231PS  Z26, Z28, Z19
+	JCC          double4next0
+	VBROADCASTSS 12(DI), Z28
+	VFMADD231PS  Z23, Z28, Z12
+	VFMADD231PS  Z26, Z28, Z20
+
+double4next0:
+	VPSLLD       $0x10, Z27, Z23
+	VPSLLD       $0x10, Z29, Z26
+	VBROADCASTSS (DI)(SI*1), Z28
+	VFMADD231PS  Z23, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z17
+	JEQ          double4next1
+	VBROADCASTSS 4(DI)(SI*1), Z28
+	VFMADD231PS  Z23, Z28, Z10
+	VFMADD231PS  Z26, Z28, Z18
+	JPS          double4next1
+	VBROADCASTSS 8(DI)(SI*1), Z28
+	VFMADD231PS  Z23, Z28, Z11
+	VFMADD231PS  Z26, Z28, Z19
+	JCC          double4next1
+	VBROADCASTSS 12(DI)(SI*1), Z28
+	VFMADD231PS  Z23, Z28, Z12
+	VFMADD231PS  Z26, Z28, Z20
+
+double4next1:
+	LEAQ         (DI)(SI*2), DI
+	VANDPS       constffff0000AVX512<>+0(SB), Z8, Z8
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VBROADCASTSS (DI), Z23
+	VFMADD231PS  Z8, Z23, Z9
+	VFMADD231PS  Z24, Z23, Z17
+	JEQ          double4next2
+	VBROADCASTSS 4(DI), Z23
+	VFMADD231PS  Z8, Z23, Z10
+	VFMADD231PS  Z24, Z23, Z18
+	JPS          double4next2
+	VBROADCASTSS 8(DI), Z23
+	VFMADD231PS  Z8, Z23, Z11
+	VFMADD231PS  Z24, Z23, Z19
+	JCC          double4next2
+	VBROADCASTSS 12(DI), Z23
+	VFMADD231PS  Z8, Z23, Z12
+	VFMADD231PS  Z24, Z23, Z20
+
+double4next2:
+	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
+	VANDPS       constffff0000AVX512<>+0(SB), Z29, Z29
+	VBROADCASTSS (DI)(SI*1), Z8
+	VFMADD231PS  Z27, Z8, Z9
+	VFMADD231PS  Z29, Z8, Z17
+	JEQ          double4next3
+	VBROADCASTSS 4(DI)(SI*1), Z8
+	VFMADD231PS  Z27, Z8, Z10
+	VFMADD231PS  Z29, Z8, Z18
+	JPS          double4next3
+	VBROADCASTSS 8(DI)(SI*1), Z8
+	VFMADD231PS  Z27, Z8, Z11
+	VFMADD231PS  Z29, Z8, Z19
+	JCC          double4next3
+	VBROADCASTSS 12(DI)(SI*1), Z8
+	VFMADD231PS  Z27, Z8, Z12
+	VFMADD231PS  Z29, Z8, Z20
+
+double4next3:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z6, Z8
+	VPERMI2B     Z1, Z0, Z8
+	VMOVAPS      Z6, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z6, Z23
+	VPSLLD       $0x08, Z23, Z6
+	VPSRLD       $0x08, Z8, Z24
+	VPTERNLOGD   $0xb8, Z8, Z4, Z6
+	VPTERNLOGD   $0xe2, Z23, Z4, Z24
+	VPSLLD       $0x10, Z6, Z8
+	VMOVAPS      Z22, Z23
+	VPERMI2B     Z1, Z0, Z23
+	VMOVAPS      Z22, Z26
+	VPERMI2B     Z3, Z2, Z26
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z22, Z26
+	VPSLLD       $0x08, Z26, Z22
+	VPSRLD       $0x08, Z23, Z27
+	VPTERNLOGD   $0xb8, Z23, Z4, Z22
+	VPTERNLOGD   $0xe2, Z26, Z4, Z27
+	VPSLLD       $0x10, Z22, Z23
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z8, Z26, Z9
+	VFMADD231PS  Z23, Z26, Z17
+	JEQ          double4next4
+	VBROADCASTSS 4(DI), Z26
+	VFMADD231PS  Z8, Z26, Z10
+	VFMADD231PS  Z23, Z26, Z18
+	JPS          double4next4
+	VBROADCASTSS 8(DI), Z26
+	VFMADD231PS  Z8, Z26, Z11
+	VFMADD231PS  Z23, Z26, Z19
+	JCC          double4next4
+	VBROADCASTSS 12(DI), Z26
+	VFMADD231PS  Z8, Z26, Z12
+	VFMADD231PS  Z23, Z26, Z20
+
+double4next4:
+	VPSLLD       $0x10, Z24, Z8
+	VPSLLD       $0x10, Z27, Z23
+	VBROADCASTSS (DI)(SI*1), Z26
+	VFMADD231PS  Z8, Z26, Z9
+	VFMADD231PS  Z23, Z26, Z17
+	JEQ          double4next5
+	VBROADCASTSS 4(DI)(SI*1), Z26
+	VFMADD231PS  Z8, Z26, Z10
+	VFMADD231PS  Z23, Z26, Z18
+	JPS          double4next5
+	VBROADCASTSS 8(DI)(SI*1), Z26
+	VFMADD231PS  Z8, Z26, Z11
+	VFMADD231PS  Z23, Z26, Z19
+	JCC          double4next5
+	VBROADCASTSS 12(DI)(SI*1), Z26
+	VFMADD231PS  Z8, Z26, Z12
+	VFMADD231PS  Z23, Z26, Z20
+
+double4next5:
+	LEAQ         (DI)(SI*2), DI
+	VANDPS       constffff0000AVX512<>+0(SB), Z6, Z6
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z6, Z8, Z9
+	VFMADD231PS  Z22, Z8, Z17
+	JEQ          double4next6
+	VBROADCASTSS 4(DI), Z8
+	VFMADD231PS  Z6, Z8, Z10
+	VFMADD231PS  Z22, Z8, Z18
+	JPS          double4next6
+	VBROADCASTSS 8(DI), Z8
+	VFMADD231PS  Z6, Z8, Z11
+	VFMADD231PS  Z22, Z8, Z19
+	JCC          double4next6
+	VBROADCASTSS 12(DI), Z8
+	VFMADD231PS  Z6, Z8, Z12
+	VFMADD231PS  Z22, Z8, Z20
+
+double4next6:
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VANDPS       constffff0000AVX512<>+0(SB), Z27, Z27
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z24, Z6, Z9
+	VFMADD231PS  Z27, Z6, Z17
+	JEQ          double4next7
+	VBROADCASTSS 4(DI)(SI*1), Z6
+	VFMADD231PS  Z24, Z6, Z10
+	VFMADD231PS  Z27, Z6, Z18
+	JPS          double4next7
+	VBROADCASTSS 8(DI)(SI*1), Z6
+	VFMADD231PS  Z24, Z6, Z11
+	VFMADD231PS  Z27, Z6, Z19
+	JCC          double4next7
+	VBROADCASTSS 12(DI)(SI*1), Z6
+	VFMADD231PS  Z24, Z6, Z12
+	VFMADD231PS  Z27, Z6, Z20
+
+double4next7:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z21, Z6
+	VPERMI2B     Z1, Z0, Z6
+	VMOVAPS      Z21, Z8
+	VPERMI2B     Z3, Z2, Z8
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z21, Z8
+	VPSLLD       $0x08, Z8, Z21
+	VPSRLD       $0x08, Z6, Z22
+	VPTERNLOGD   $0xb8, Z6, Z4, Z21
+	VPTERNLOGD   $0xe2, Z8, Z4, Z22
+	VPSLLD       $0x10, Z21, Z6
+	VMOVAPS      Z25, Z8
+	VPERMI2B     Z1, Z0, Z8
+	VMOVAPS      Z25, Z23
+	VPERMI2B     Z3, Z2, Z23
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z25, Z23
+	VPSLLD       $0x08, Z23, Z24
+	VPSRLD       $0x08, Z8, Z25
+	VPTERNLOGD   $0xb8, Z8, Z4, Z24
+	VPTERNLOGD   $0xe2, Z23, Z4, Z25
+	VPSLLD       $0x10, Z24, Z8
+	VBROADCASTSS (DI), Z23
+	VFMADD231PS  Z6, Z23, Z9
+	VFMADD231PS  Z8, Z23, Z17
+	JEQ          double4next8
+	VBROADCASTSS 4(DI), Z23
+	VFMADD231PS  Z6, Z23, Z10
+	VFMADD231PS  Z8, Z23, Z18
+	JPS          double4next8
+	VBROADCASTSS 8(DI), Z23
+	VFMADD231PS  Z6, Z23, Z11
+	VFMADD231PS  Z8, Z23, Z19
+	JCC          double4next8
+	VBROADCASTSS 12(DI), Z23
+	VFMADD231PS  Z6, Z23, Z12
+	VFMADD231PS  Z8, Z23, Z20
+
+double4next8:
+	VPSLLD       $0x10, Z22, Z6
+	VPSLLD       $0x10, Z25, Z8
+	VBROADCASTSS (DI)(SI*1), Z23
+	VFMADD231PS  Z6, Z23, Z9
+	VFMADD231PS  Z8, Z23, Z17
+	JEQ          double4next9
+	VBROADCASTSS 4(DI)(SI*1), Z23
+	VFMADD231PS  Z6, Z23, Z10
+	VFMADD231PS  Z8, Z23, Z18
+	JPS          double4next9
+	VBROADCASTSS 8(DI)(SI*1), Z23
+	VFMADD231PS  Z6, Z23, Z11
+	VFMADD231PS  Z8, Z23, Z19
+	JCC          double4next9
+	VBROADCASTSS 12(DI)(SI*1), Z23
+	VFMADD231PS  Z6, Z23, Z12
+	VFMADD231PS  Z8, Z23, Z20
+
+double4next9:
+	LEAQ         (DI)(SI*2), DI
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VANDPS       constffff0000AVX512<>+0(SB), Z24, Z24
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z21, Z6, Z9
+	VFMADD231PS  Z24, Z6, Z17
+	JEQ          double4next10
+	VBROADCASTSS 4(DI), Z6
+	VFMADD231PS  Z21, Z6, Z10
+	VFMADD231PS  Z24, Z6, Z18
+	JPS          double4next10
+	VBROADCASTSS 8(DI), Z6
+	VFMADD231PS  Z21, Z6, Z11
+	VFMADD231PS  Z24, Z6, Z19
+	JCC          double4next10
+	VBROADCASTSS 12(DI), Z6
+	VFMADD231PS  Z21, Z6, Z12
+	VFMADD231PS  Z24, Z6, Z20
+
+double4next10:
+	VANDPS       constffff0000AVX512<>+0(SB), Z22, Z22
+	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z22, Z6, Z9
+	VFMADD231PS  Z25, Z6, Z17
+	JEQ          double4next11
+	VBROADCASTSS 4(DI)(SI*1), Z6
+	VFMADD231PS  Z22, Z6, Z10
+	VFMADD231PS  Z25, Z6, Z18
+	JPS          double4next11
+	VBROADCASTSS 8(DI)(SI*1), Z6
+	VFMADD231PS  Z22, Z6, Z11
+	VFMADD231PS  Z25, Z6, Z19
+	JCC          double4next11
+	VBROADCASTSS 12(DI)(SI*1), Z6
+	VFMADD231PS  Z22, Z6, Z12
+	VFMADD231PS  Z25, Z6, Z20
+
+double4next11:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z5, Z6
+	VPERMI2B     Z1, Z0, Z6
+	VMOVAPS      Z5, Z8
+	VPERMI2B     Z3, Z2, Z8
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z5, Z8
+	VPSLLD       $0x08, Z8, Z5
+	VPSRLD       $0x08, Z6, Z21
+	VPTERNLOGD   $0xb8, Z6, Z4, Z5
+	VPTERNLOGD   $0xe2, Z8, Z4, Z21
+	VPSLLD       $0x10, Z5, Z6
+	VMOVAPS      Z7, Z8
+	VPERMI2B     Z1, Z0, Z8
+	VMOVAPS      Z7, Z22
+	VPERMI2B     Z3, Z2, Z22
+	VPTERNLOGD   $0xf8, const80808080AVX512<>+0(SB), Z7, Z22
+	VPSLLD       $0x08, Z22, Z7
+	VPSRLD       $0x08, Z8, Z23
+	VPTERNLOGD   $0xb8, Z8, Z4, Z7
+	VPTERNLOGD   $0xe2, Z22, Z4, Z23
+	VPSLLD       $0x10, Z7, Z8
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z6, Z22, Z9
+	VFMADD231PS  Z8, Z22, Z17
+	JEQ          double4next12
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z6, Z22, Z10
+	VFMADD231PS  Z8, Z22, Z18
+	JPS          double4next12
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z6, Z22, Z11
+	VFMADD231PS  Z8, Z22, Z19
+	JCC          double4next12
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z6, Z22, Z12
+	VFMADD231PS  Z8, Z22, Z20
+
+double4next12:
+	VPSLLD       $0x10, Z21, Z6
+	VPSLLD       $0x10, Z23, Z8
+	VBROADCASTSS (DI)(SI*1), Z22
+	VFMADD231PS  Z6, Z22, Z9
+	VFMADD231PS  Z8, Z22, Z17
+	JEQ          double4next13
+	VBROADCASTSS 4(DI)(SI*1), Z22
+	VFMADD231PS  Z6, Z22, Z10
+	VFMADD231PS  Z8, Z22, Z18
+	JPS          double4next13
+	VBROADCASTSS 8(DI)(SI*1), Z22
+	VFMADD231PS  Z6, Z22, Z11
+	VFMADD231PS  Z8, Z22, Z19
+	JCC          double4next13
+	VBROADCASTSS 12(DI)(SI*1), Z22
+	VFMADD231PS  Z6, Z22, Z12
+	VFMADD231PS  Z8, Z22, Z20
+
+double4next13:
+	LEAQ         (DI)(SI*2), DI
+	VANDPS       constffff0000AVX512<>+0(SB), Z5, Z5
+	VANDPS       constffff0000AVX512<>+0(SB), Z7, Z7
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z5, Z6, Z9
+	VFMADD231PS  Z7, Z6, Z17
+	JEQ          double4next14
+	VBROADCASTSS 4(DI), Z6
+	VFMADD231PS  Z5, Z6, Z10
+	VFMADD231PS  Z7, Z6, Z18
+	JPS          double4next14
+	VBROADCASTSS 8(DI), Z6
+	VFMADD231PS  Z5, Z6, Z11
+	VFMADD231PS  Z7, Z6, Z19
+	JCC          double4next14
+	VBROADCASTSS 12(DI), Z6
+	VFMADD231PS  Z5, Z6, Z12
+	VFMADD231PS  Z7, Z6, Z20
+
+double4next14:
+	VANDPS       constffff0000AVX512<>+0(SB), Z21, Z21
+	VANDPS       constffff0000AVX512<>+0(SB), Z23, Z23
+	VBROADCASTSS (DI)(SI*1), Z5
+	VFMADD231PS  Z21, Z5, Z9
+	VFMADD231PS  Z23, Z5, Z17
+	JEQ          double4next15
+	VBROADCASTSS 4(DI)(SI*1), Z5
+	VFMADD231PS  Z21, Z5, Z10
+	VFMADD231PS  Z23, Z5, Z18
+	JPS          double4next15
+	VBROADCASTSS 8(DI)(SI*1), Z5
+	VFMADD231PS  Z21, Z5, Z11
+	VFMADD231PS  Z23, Z5, Z19
+	JCC          double4next15
+	VBROADCASTSS 12(DI)(SI*1), Z5
+	VFMADD231PS  Z21, Z5, Z12
+	VFMADD231PS  Z23, Z5, Z20
+
+double4next15:
+	LEAQ (DI)(SI*2), DI
+	ADDQ $+16, DX
+	CMPQ DX, k_len+32(FP)
+	JNE  double4step
+
+double4rest:
+	CMPQ k_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ d+104(FP), R8
+	ANDQ $0x0f, R8
+	JZ   double4sum
+	MOVQ $+4, q_cap+88(FP)
+	JMP  rest
+
+double4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double4added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z9, Z9
+	VADDPS 96(SP), Z17, Z17
+	JEQ    double4next16
+	VADDPS 160(SP), Z10, Z10
+	VADDPS 224(SP), Z18, Z18
+	JPS    double4next16
+	VADDPS 288(SP), Z11, Z11
+	VADDPS 352(SP), Z19, Z19
+	JCC    double4next16
+	VADDPS 416(SP), Z12, Z12
+	VADDPS 480(SP), Z20, Z20
+
+double4next16:
+double4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z9, 32(SP)
+	VMOVUPS Z17, 96(SP)
+	JEQ     double4next17
+	VMOVUPS Z10, 160(SP)
+	VMOVUPS Z18, 224(SP)
+	JPS     double4next17
+	VMOVUPS Z11, 288(SP)
+	VMOVUPS Z19, 352(SP)
+	JCC     double4next17
+	VMOVUPS Z12, 416(SP)
+	VMOVUPS Z20, 480(SP)
+
+double4next17:
+	MOVQ $0x00000001, s_cap+16(FP)
+	JMP  double4segment
+
+double4store:
+	JMP plainstore2
+
 	// 16 keys by 4 to 8 queries.
+ahead8:
 	MOVQ    $0x00000008, R9
 	CMPQ    R8, R9
 	CMOVQGT R9, R8
@@ -55072,707 +55735,16 @@ ahead8next17:
 ahead8store:
 	JMP store1
 
-	// 32 keys by 1 to 4 queries.
-double4:
-	MOVQ    $0x00000004, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	LEAQ    heightsAVX512<>+56(SB), R9
-	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
-
-double4segment:
-	MOVQ   k_cap+40(FP), R8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z17, Z17, Z17
-	VXORPS Z10, Z10, Z10
-	VXORPS Z18, Z18, Z18
-	VXORPS Z11, Z11, Z11
-	VXORPS Z19, Z19, Z19
-	VXORPS Z12, Z12, Z12
-	VXORPS Z20, Z20, Z20
-	CMPQ   R8, $0x40
-	JLE    double4columns
-	MOVQ   $0x00000040, R8
-
-double4columns:
-	SUBQ    R8, k_cap+40(FP)
-	ANDQ    $-16, R8
-	JZ      double4rest
-	IMULQ   SI, R8
-	ADDQ    DI, R8
-	MOVQ    R8, k_len+32(FP)
-	PCALIGN $0x40
-
-double4step:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead0
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead0
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead0:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead1
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead1
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead1:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead2
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead2
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead2:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead3
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead3
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead3:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead4
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead4
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead4:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead5
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead5
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead5:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead6
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead6
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead6:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead7
-	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead7
-	ADDQ       $0x08, R8
-	MOVQ       R8, next_cap+152(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       next_len+144(FP), CX
-
-double4ahead7:
-	CMPQ             544(SP), $-126
-	MOVQ             DI, R9
-	VMOVAPS          Z5, Z21
-	VPERMI2B         Z1, Z0, Z21
-	MOVQ             128(BX), R8
-	VMOVAPS          Z5, Z22
-	VPERMI2B         Z3, Z2, Z22
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z22
-	VMOVUPS          (DX)(R8*1), X5
-	VPSLLD           $0x08, Z22, Z23
-	VPSRLD           $0x08, Z21, Z24
-	VPTERNLOGD       $0xb8, Z21, Z4, Z23
-	MOVQ             160(BX), R8
-	VPTERNLOGD       $0xe2, Z22, Z4, Z24
-	VPSLLD           $0x10, Z23, Z21
-	VPSLLD           $0x10, Z24, Z22
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z5, Z5
-	VFMADD231PS.BCST (R9), Z21, Z9
-	JEQ              double4next0
-	VFMADD231PS.BCST 4(R9), Z21, Z10
-	JPS              double4next0
-	VFMADD231PS.BCST 8(R9), Z21, Z11
-	JCC              double4next0
-	VFMADD231PS.BCST 12(R9), Z21, Z12
-
-double4next0:
-	MOVQ             192(BX), R8
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z5, Z5
-	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
-	VFMADD231PS.BCST (R9)(SI*1), Z22, Z9
-	MOVQ             224(BX), R8
-	JEQ              double4next1
-	VFMADD231PS.BCST 4(R9)(SI*1), Z22, Z10
-	JPS              double4next1
-	VFMADD231PS.BCST 8(R9)(SI*1), Z22, Z11
-	JCC              double4next1
-	VFMADD231PS.BCST 12(R9)(SI*1), Z22, Z12
-
-double4next1:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z5, Z5
-	MOVQ             136(BX), R8
-	LEAQ             (R9)(SI*2), R9
-	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS          (DX)(R8*1), X21
-	VFMADD231PS.BCST (R9), Z23, Z9
-	JEQ              double4next2
-	VFMADD231PS.BCST 4(R9), Z23, Z10
-	JPS              double4next2
-	VFMADD231PS.BCST 8(R9), Z23, Z11
-	JCC              double4next2
-	VFMADD231PS.BCST 12(R9), Z23, Z12
-
-double4next2:
-	MOVQ             168(BX), R8
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
-	VMOVAPS          Z6, Z22
-	VPERMI2B         Z1, Z0, Z22
-	MOVQ             200(BX), R8
-	VMOVAPS          Z6, Z23
-	VPERMI2B         Z3, Z2, Z23
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z6, Z23
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
-	VPSLLD           $0x08, Z23, Z6
-	VPSRLD           $0x08, Z22, Z25
-	VPTERNLOGD       $0xb8, Z22, Z4, Z6
-	MOVQ             232(BX), R8
-	VPTERNLOGD       $0xe2, Z23, Z4, Z25
-	VPSLLD           $0x10, Z6, Z22
-	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
-	JEQ              double4next3
-	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
-	JPS              double4next3
-	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
-	JCC              double4next3
-	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
-
-double4next3:
-	MOVQ             144(BX), R8
-	VMOVUPS          (DX)(R8*1), X23
-	LEAQ             (R9)(SI*2), R9
-	VPSLLD           $0x10, Z25, Z24
-	VFMADD231PS.BCST (R9), Z22, Z9
-	MOVQ             176(BX), R8
-	JEQ              double4next4
-	VFMADD231PS.BCST 4(R9), Z22, Z10
-	JPS              double4next4
-	VFMADD231PS.BCST 8(R9), Z22, Z11
-	JCC              double4next4
-	VFMADD231PS.BCST 12(R9), Z22, Z12
-
-double4next4:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
-	MOVQ             208(BX), R8
-	VANDPS           constffff0000AVX512<>+0(SB), Z6, Z6
-	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
-	JEQ              double4next5
-	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
-	JPS              double4next5
-	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
-	JCC              double4next5
-	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
-
-double4next5:
-	MOVQ             240(BX), R8
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
-	LEAQ             (R9)(SI*2), R9
-	VANDPS           constffff0000AVX512<>+0(SB), Z25, Z25
-	VFMADD231PS.BCST (R9), Z6, Z9
-	MOVQ             152(BX), R8
-	JEQ              double4next6
-	VFMADD231PS.BCST 4(R9), Z6, Z10
-	JPS              double4next6
-	VFMADD231PS.BCST 8(R9), Z6, Z11
-	JCC              double4next6
-	VFMADD231PS.BCST 12(R9), Z6, Z12
-
-double4next6:
-	VMOVUPS          (DX)(R8*1), X6
-	MOVQ             184(BX), R8
-	VMOVAPS          Z7, Z22
-	VPERMI2B         Z1, Z0, Z22
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
-	VMOVAPS          Z7, Z24
-	VPERMI2B         Z3, Z2, Z24
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z7, Z24
-	MOVQ             216(BX), R8
-	VPSLLD           $0x08, Z24, Z7
-	VPSRLD           $0x08, Z22, Z26
-	VPTERNLOGD       $0xb8, Z22, Z4, Z7
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
-	VPTERNLOGD       $0xe2, Z24, Z4, Z26
-	VPSLLD           $0x10, Z7, Z22
-	VFMADD231PS.BCST (R9)(SI*1), Z25, Z9
-	JEQ              double4next7
-	VFMADD231PS.BCST 4(R9)(SI*1), Z25, Z10
-	JPS              double4next7
-	VFMADD231PS.BCST 8(R9)(SI*1), Z25, Z11
-	JCC              double4next7
-	VFMADD231PS.BCST 12(R9)(SI*1), Z25, Z12
-
-double4next7:
-	MOVQ             248(BX), R8
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
-	VUNPCKLPS        Z21, Z5, Z24
-	LEAQ             (R9)(SI*2), R9
-	VPSLLD           $0x10, Z26, Z25
-	VFMADD231PS.BCST (R9), Z22, Z9
-	VUNPCKHPS        Z21, Z5, Z5
-	JEQ              double4next8
-	VFMADD231PS.BCST 4(R9), Z22, Z10
-	JPS              double4next8
-	VFMADD231PS.BCST 8(R9), Z22, Z11
-	JCC              double4next8
-	VFMADD231PS.BCST 12(R9), Z22, Z12
-
-double4next8:
-	VUNPCKLPS        Z6, Z23, Z21
-	VUNPCKHPS        Z6, Z23, Z6
-	VANDPS           constffff0000AVX512<>+0(SB), Z7, Z7
-	VFMADD231PS.BCST (R9)(SI*1), Z25, Z9
-	JEQ              double4next9
-	VFMADD231PS.BCST 4(R9)(SI*1), Z25, Z10
-	JPS              double4next9
-	VFMADD231PS.BCST 8(R9)(SI*1), Z25, Z11
-	JCC              double4next9
-	VFMADD231PS.BCST 12(R9)(SI*1), Z25, Z12
-
-double4next9:
-	VUNPCKLPD        Z21, Z24, Z22
-	VUNPCKHPD        Z21, Z24, Z21
-	VUNPCKLPD        Z6, Z5, Z23
-	LEAQ             (R9)(SI*2), R9
-	VANDPS           constffff0000AVX512<>+0(SB), Z26, Z26
-	VFMADD231PS.BCST (R9), Z7, Z9
-	VUNPCKHPD        Z6, Z5, Z5
-	JEQ              double4next10
-	VFMADD231PS.BCST 4(R9), Z7, Z10
-	JPS              double4next10
-	VFMADD231PS.BCST 8(R9), Z7, Z11
-	JCC              double4next10
-	VFMADD231PS.BCST 12(R9), Z7, Z12
-
-double4next10:
-	VMOVAPS          Z8, Z6
-	VPERMI2B         Z1, Z0, Z6
-	VMOVAPS          Z8, Z7
-	VPERMI2B         Z3, Z2, Z7
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z8, Z7
-	VPSLLD           $0x08, Z7, Z8
-	VPSRLD           $0x08, Z6, Z24
-	VPTERNLOGD       $0xb8, Z6, Z4, Z8
-	VPTERNLOGD       $0xe2, Z7, Z4, Z24
-	VPSLLD           $0x10, Z8, Z6
-	VFMADD231PS.BCST (R9)(SI*1), Z26, Z9
-	JEQ              double4next11
-	VFMADD231PS.BCST 4(R9)(SI*1), Z26, Z10
-	JPS              double4next11
-	VFMADD231PS.BCST 8(R9)(SI*1), Z26, Z11
-	JCC              double4next11
-	VFMADD231PS.BCST 12(R9)(SI*1), Z26, Z12
-
-double4next11:
-	LEAQ             (R9)(SI*2), R9
-	VPSLLD           $0x10, Z24, Z7
-	VFMADD231PS.BCST (R9), Z6, Z9
-	JEQ              double4next12
-	VFMADD231PS.BCST 4(R9), Z6, Z10
-	JPS              double4next12
-	VFMADD231PS.BCST 8(R9), Z6, Z11
-	JCC              double4next12
-	VFMADD231PS.BCST 12(R9), Z6, Z12
-
-double4next12:
-	VANDPS           constffff0000AVX512<>+0(SB), Z8, Z8
-	VFMADD231PS.BCST (R9)(SI*1), Z7, Z9
-	JEQ              double4next13
-	VFMADD231PS.BCST 4(R9)(SI*1), Z7, Z10
-	JPS              double4next13
-	VFMADD231PS.BCST 8(R9)(SI*1), Z7, Z11
-	JCC              double4next13
-	VFMADD231PS.BCST 12(R9)(SI*1), Z7, Z12
-
-double4next13:
-	LEAQ             (R9)(SI*2), R9
-	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
-	VFMADD231PS.BCST (R9), Z8, Z9
-	JEQ              double4next14
-	VFMADD231PS.BCST 4(R9), Z8, Z10
-	JPS              double4next14
-	VFMADD231PS.BCST 8(R9), Z8, Z11
-	JCC              double4next14
-	VFMADD231PS.BCST 12(R9), Z8, Z12
-
-double4next14:
-	VFMADD231PS.BCST (R9)(SI*1), Z24, Z9
-	JEQ              double4next15
-	VFMADD231PS.BCST 4(R9)(SI*1), Z24, Z10
-	JPS              double4next15
-	VFMADD231PS.BCST 8(R9)(SI*1), Z24, Z11
-	JCC              double4next15
-	VFMADD231PS.BCST 12(R9)(SI*1), Z24, Z12
-
-double4next15:
-	LEAQ (R9)(SI*2), R9
-	CMPQ DI, max_len+120(FP)
-	JNE  double4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
-
-double4more:
-	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
-	VMOVAPS          Z22, Z6
-	VPERMI2B         Z1, Z0, Z6
-	VMOVAPS          Z22, Z7
-	MOVQ             (BX), R8
-	VPERMI2B         Z3, Z2, Z7
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z22, Z7
-	VPSLLD           $0x08, Z7, Z22
-	VMOVUPS          (DX)(R8*1), X8
-	VPSRLD           $0x08, Z6, Z24
-	VPTERNLOGD       $0xb8, Z6, Z4, Z22
-	VPTERNLOGD       $0xe2, Z7, Z4, Z24
-	MOVQ             32(BX), R8
-	VPSLLD           $0x10, Z22, Z6
-	VPSLLD           $0x10, Z24, Z7
-	VFMADD231PS.BCST (DI), Z6, Z17
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z8, Z8
-	JEQ              double4next16
-	VFMADD231PS.BCST 4(DI), Z6, Z18
-	JPS              double4next16
-	VFMADD231PS.BCST 8(DI), Z6, Z19
-	JCC              double4next16
-	VFMADD231PS.BCST 12(DI), Z6, Z20
-
-double4next16:
-	MOVQ             64(BX), R8
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z8, Z8
-	VANDPS           constffff0000AVX512<>+0(SB), Z22, Z22
-	VFMADD231PS.BCST (DI)(SI*1), Z7, Z17
-	JEQ              double4next17
-	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z18
-	JPS              double4next17
-	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z19
-	JCC              double4next17
-	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z20
-
-double4next17:
-	MOVQ             96(BX), R8
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z8, Z8
-	MOVQ             8(BX), R8
-	LEAQ             (DI)(SI*2), DI
-	VANDPS           constffff0000AVX512<>+0(SB), Z24, Z24
-	VFMADD231PS.BCST (DI), Z22, Z17
-	VMOVUPS          (DX)(R8*1), X6
-	JEQ              double4next18
-	VFMADD231PS.BCST 4(DI), Z22, Z18
-	JPS              double4next18
-	VFMADD231PS.BCST 8(DI), Z22, Z19
-	JCC              double4next18
-	VFMADD231PS.BCST 12(DI), Z22, Z20
-
-double4next18:
-	MOVQ             40(BX), R8
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
-	VMOVAPS          Z21, Z7
-	VPERMI2B         Z1, Z0, Z7
-	MOVQ             72(BX), R8
-	VMOVAPS          Z21, Z22
-	VPERMI2B         Z3, Z2, Z22
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z21, Z22
-	VPSLLD           $0x08, Z22, Z21
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
-	VPSRLD           $0x08, Z7, Z25
-	VPTERNLOGD       $0xb8, Z7, Z4, Z21
-	VPTERNLOGD       $0xe2, Z22, Z4, Z25
-	MOVQ             104(BX), R8
-	VPSLLD           $0x10, Z21, Z7
-	VFMADD231PS.BCST (DI)(SI*1), Z24, Z17
-	JEQ              double4next19
-	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z18
-	JPS              double4next19
-	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z19
-	JCC              double4next19
-	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z20
-
-double4next19:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
-	MOVQ             16(BX), R8
-	VMOVUPS          (DX)(R8*1), X22
-	LEAQ             (DI)(SI*2), DI
-	VPSLLD           $0x10, Z25, Z24
-	VFMADD231PS.BCST (DI), Z7, Z17
-	MOVQ             48(BX), R8
-	JEQ              double4next20
-	VFMADD231PS.BCST 4(DI), Z7, Z18
-	JPS              double4next20
-	VFMADD231PS.BCST 8(DI), Z7, Z19
-	JCC              double4next20
-	VFMADD231PS.BCST 12(DI), Z7, Z20
-
-double4next20:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z22, Z22
-	MOVQ             80(BX), R8
-	VANDPS           constffff0000AVX512<>+0(SB), Z21, Z21
-	VFMADD231PS.BCST (DI)(SI*1), Z24, Z17
-	JEQ              double4next21
-	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z18
-	JPS              double4next21
-	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z19
-	JCC              double4next21
-	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z20
-
-double4next21:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z22, Z22
-	MOVQ             112(BX), R8
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z22, Z22
-	LEAQ             (DI)(SI*2), DI
-	VANDPS           constffff0000AVX512<>+0(SB), Z25, Z25
-	VFMADD231PS.BCST (DI), Z21, Z17
-	MOVQ             24(BX), R8
-	JEQ              double4next22
-	VFMADD231PS.BCST 4(DI), Z21, Z18
-	JPS              double4next22
-	VFMADD231PS.BCST 8(DI), Z21, Z19
-	JCC              double4next22
-	VFMADD231PS.BCST 12(DI), Z21, Z20
-
-double4next22:
-	VMOVUPS          (DX)(R8*1), X7
-	MOVQ             56(BX), R8
-	VMOVAPS          Z23, Z21
-	VPERMI2B         Z1, Z0, Z21
-	VMOVAPS          Z23, Z24
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z7, Z7
-	VPERMI2B         Z3, Z2, Z24
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z23, Z24
-	VPSLLD           $0x08, Z24, Z23
-	MOVQ             88(BX), R8
-	VPSRLD           $0x08, Z21, Z26
-	VPTERNLOGD       $0xb8, Z21, Z4, Z23
-	VPTERNLOGD       $0xe2, Z24, Z4, Z26
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z7, Z7
-	VPSLLD           $0x10, Z23, Z21
-	VFMADD231PS.BCST (DI)(SI*1), Z25, Z17
-	JEQ              double4next23
-	VFMADD231PS.BCST 4(DI)(SI*1), Z25, Z18
-	JPS              double4next23
-	VFMADD231PS.BCST 8(DI)(SI*1), Z25, Z19
-	JCC              double4next23
-	VFMADD231PS.BCST 12(DI)(SI*1), Z25, Z20
-
-double4next23:
-	MOVQ             120(BX), R8
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z7, Z7
-	VUNPCKLPS        Z6, Z8, Z24
-	LEAQ             (DI)(SI*2), DI
-	VPSLLD           $0x10, Z26, Z25
-	VFMADD231PS.BCST (DI), Z21, Z17
-	JEQ              double4next24
-	VFMADD231PS.BCST 4(DI), Z21, Z18
-	JPS              double4next24
-	VFMADD231PS.BCST 8(DI), Z21, Z19
-	JCC              double4next24
-	VFMADD231PS.BCST 12(DI), Z21, Z20
-
-double4next24:
-	VUNPCKHPS        Z6, Z8, Z6
-	VUNPCKLPS        Z7, Z22, Z8
-	VUNPCKHPS        Z7, Z22, Z7
-	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
-	VFMADD231PS.BCST (DI)(SI*1), Z25, Z17
-	JEQ              double4next25
-	VFMADD231PS.BCST 4(DI)(SI*1), Z25, Z18
-	JPS              double4next25
-	VFMADD231PS.BCST 8(DI)(SI*1), Z25, Z19
-	JCC              double4next25
-	VFMADD231PS.BCST 12(DI)(SI*1), Z25, Z20
-
-double4next25:
-	VUNPCKLPD        Z8, Z24, Z21
-	VUNPCKHPD        Z8, Z24, Z8
-	VUNPCKLPD        Z7, Z6, Z22
-	LEAQ             (DI)(SI*2), DI
-	VANDPS           constffff0000AVX512<>+0(SB), Z26, Z26
-	VFMADD231PS.BCST (DI), Z23, Z17
-	VUNPCKHPD        Z7, Z6, Z24
-	JEQ              double4next26
-	VFMADD231PS.BCST 4(DI), Z23, Z18
-	JPS              double4next26
-	VFMADD231PS.BCST 8(DI), Z23, Z19
-	JCC              double4next26
-	VFMADD231PS.BCST 12(DI), Z23, Z20
-
-double4next26:
-	VMOVAPS          Z5, Z6
-	VPERMI2B         Z1, Z0, Z6
-	VMOVAPS          Z5, Z7
-	VPERMI2B         Z3, Z2, Z7
-	VPTERNLOGD       $0xf8, const80808080AVX512<>+0(SB), Z5, Z7
-	VPSLLD           $0x08, Z7, Z5
-	VPSRLD           $0x08, Z6, Z23
-	VPTERNLOGD       $0xb8, Z6, Z4, Z5
-	VPTERNLOGD       $0xe2, Z7, Z4, Z23
-	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (DI)(SI*1), Z26, Z17
-	JEQ              double4next27
-	VFMADD231PS.BCST 4(DI)(SI*1), Z26, Z18
-	JPS              double4next27
-	VFMADD231PS.BCST 8(DI)(SI*1), Z26, Z19
-	JCC              double4next27
-	VFMADD231PS.BCST 12(DI)(SI*1), Z26, Z20
-
-double4next27:
-	LEAQ             (DI)(SI*2), DI
-	VPSLLD           $0x10, Z23, Z7
-	VFMADD231PS.BCST (DI), Z6, Z17
-	JEQ              double4next28
-	VFMADD231PS.BCST 4(DI), Z6, Z18
-	JPS              double4next28
-	VFMADD231PS.BCST 8(DI), Z6, Z19
-	JCC              double4next28
-	VFMADD231PS.BCST 12(DI), Z6, Z20
-
-double4next28:
-	VANDPS           constffff0000AVX512<>+0(SB), Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z7, Z17
-	JEQ              double4next29
-	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z18
-	JPS              double4next29
-	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z19
-	JCC              double4next29
-	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z20
-
-double4next29:
-	LEAQ             (DI)(SI*2), DI
-	VANDPS           constffff0000AVX512<>+0(SB), Z23, Z23
-	VFMADD231PS.BCST (DI), Z5, Z17
-	JEQ              double4next30
-	VFMADD231PS.BCST 4(DI), Z5, Z18
-	JPS              double4next30
-	VFMADD231PS.BCST 8(DI), Z5, Z19
-	JCC              double4next30
-	VFMADD231PS.BCST 12(DI), Z5, Z20
-
-double4next30:
-	VFMADD231PS.BCST (DI)(SI*1), Z23, Z17
-	JEQ              double4next31
-	VFMADD231PS.BCST 4(DI)(SI*1), Z23, Z18
-	JPS              double4next31
-	VFMADD231PS.BCST 8(DI)(SI*1), Z23, Z19
-	JCC              double4next31
-	VFMADD231PS.BCST 12(DI)(SI*1), Z23, Z20
-
-double4next31:
-	LEAQ    (DI)(SI*2), DI
-	VMOVAPS Z21, Z5
-	VMOVAPS Z8, Z6
-	VMOVAPS Z22, Z7
-	VMOVAPS Z24, Z8
-	CMPQ    DI, k_len+32(FP)
-	JNE     double4step
-
-double4rest:
-	CMPQ k_cap+40(FP), $0x00
-	JNE  double4sum
-	MOVQ d+104(FP), R8
-	ANDQ $0x0f, R8
-	JZ   double4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
-	MOVQ $-4, q_cap+88(FP)
-	JMP  rest
-
-double4sum:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
-	JEQ    double4next32
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
-	JPS    double4next32
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
-	JCC    double4next32
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
-
-double4next32:
-double4added:
-	CMPQ    k_cap+40(FP), $0x00
-	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
-	JEQ     double4next33
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
-	JPS     double4next33
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
-	JCC     double4next33
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
-
-double4next33:
-	MOVQ $0x00000001, s_cap+16(FP)
-	JMP  double4segment
-
-double4store:
-	MOVQ $0x00000001, q_cap+88(FP)
-	JMP  store1
+plainstore2:
+	MOVQ   d+104(FP), AX
+	SUBQ   AX, DX
+	MOVQ   $0x00000000, 8(SP)
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   $0x00000001, q_cap+88(FP)
+	JMP    store1
 
 	// The remaining columns.
 rest:
@@ -55925,9 +55897,9 @@ restpassed:
 restplain:
 	MOVQ q_cap+88(FP), R8
 	MOVQ $0x00000000, q_cap+88(FP)
-	CMPQ R8, $-4
-	JE   double4sum
-	JMP  ahead8sum
+	CMPQ R8, $-8
+	JE   ahead8sum
+	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -57031,23 +57003,27 @@ whole:
 	MOVQ $+0, a_S_len+8(FP)
 
 group:
-	MOVQ         a_S_len+8(FP), DI
-	SHLQ         $0x02, DI
-	ADDQ         a_Q_base+112(FP), DI
-	MOVQ         a_Next_base+176(FP), AX
-	MOVQ         AX, a_Next_cap+192(FP)
-	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
-	MOVQ         a_Next_len+184(FP), CX
-	MOVQ         a_Scales_base+72(FP), R8
-	MOVQ         R8, a_Scales_len+80(FP)
-	MOVQ         a_Group+104(FP), R8
-	MOVQ         R8, a_Scales_cap+88(FP)
-	MOVQ         a_D+144(FP), R8
-	MOVQ         R8, a_K_cap+40(FP)
-	MOVQ         $0x00000000, a_S_cap+16(FP)
-	MOVQ         a_N+136(FP), R8
-	SUBQ         a_S_len+8(FP), R8
+	MOVQ a_S_len+8(FP), DI
+	SHLQ $0x02, DI
+	ADDQ a_Q_base+112(FP), DI
+	MOVQ a_Next_base+176(FP), AX
+	MOVQ AX, a_Next_cap+192(FP)
+	MOVQ (AX), AX
+	ADDQ 16(SP), AX
+	MOVQ a_Next_len+184(FP), CX
+	MOVQ a_Scales_base+72(FP), R8
+	MOVQ R8, a_Scales_len+80(FP)
+	MOVQ a_Group+104(FP), R8
+	MOVQ R8, a_Scales_cap+88(FP)
+	MOVQ a_D+144(FP), R8
+	MOVQ R8, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
+	MOVQ a_N+136(FP), R8
+	SUBQ a_S_len+8(FP), R8
+	CMPQ R8, $0x05
+	JL   few
+
+startahead:
 	CMPQ         8(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
@@ -57116,14 +57092,6 @@ loaded:
 	MOVQ a_Off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	CMPQ a_N+136(FP), $0x04
-	JG   once
-	CMPQ R9, $0x10
-	JL   once
-	SUBQ $0x10, R9
-	ADDQ R8, R8
-
-once:
 	ADDQ R8, (SP)
 	CMPQ R9, $0x10
 	JGE  begin
@@ -57135,7 +57103,9 @@ once:
 begin:
 	MOVQ a_N+136(FP), R8
 	SUBQ a_S_len+8(FP), R8
+	JMP  ahead8
 
+few:
 	// Twice 16 keys, if all queries are one small group.
 	CMPQ a_Off_len+56(FP), $0x20
 	JL   fewerdouble4
@@ -57143,7 +57113,1125 @@ begin:
 	JLE  double4
 
 fewerdouble4:
+	JMP startahead
+
+	// 32 keys by 1 to 4 queries.
+double4:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    heightsAVX512<>+56(SB), R9
+	MOVQ    (R9)(R8*8), R8
+	MOVQ    R8, 544(SP)
+
+double4segment:
+	MOVQ   a_K_cap+40(FP), R8
+	VXORPS Z8, Z8, Z8
+	VXORPS Z16, Z16, Z16
+	VXORPS Z9, Z9, Z9
+	VXORPS Z17, Z17, Z17
+	VXORPS Z10, Z10, Z10
+	VXORPS Z18, Z18, Z18
+	VXORPS Z11, Z11, Z11
+	VXORPS Z19, Z19, Z19
+	CMPQ   R8, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R8
+
+double4columns:
+	SUBQ    R8, a_K_cap+40(FP)
+	ANDQ    $-32, R8
+	JZ      double4rest
+	SHRQ    $0x01, R8
+	LEAQ    (DX)(R8*1), R8
+	MOVQ    R8, a_K_len+32(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead0
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead0
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead0:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead1
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead1
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead1:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead2
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead2
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead2:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead3
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead3
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead3:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead4
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead4
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead4:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead5
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead5
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead5:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead6
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead6
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead6:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        double4ahead7
+	MOVQ       a_Next_cap+192(FP), R8
+	CMPQ       R8, 24(SP)
+	JE         double4ahead7
+	ADDQ       $0x08, R8
+	MOVQ       R8, a_Next_cap+192(FP)
+	MOVQ       (R8), AX
+	ADDQ       16(SP), AX
+	MOVQ       a_Next_len+184(FP), CX
+
+double4ahead7:
+	CMPQ         544(SP), $-126
+	MOVQ         (BX), R8
+	VMOVUPS      (DX)(R8*1), X4
+	MOVQ         32(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z4, Z4
+	MOVQ         64(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z4, Z4
+	MOVQ         96(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z4, Z4
+	MOVQ         8(BX), R8
+	VMOVUPS      (DX)(R8*1), X5
+	MOVQ         40(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z5, Z5
+	MOVQ         72(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z5, Z5
+	MOVQ         104(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z5, Z5
+	MOVQ         16(BX), R8
+	VMOVUPS      (DX)(R8*1), X6
+	MOVQ         48(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z6, Z6
+	MOVQ         80(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z6, Z6
+	MOVQ         112(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z6, Z6
+	MOVQ         24(BX), R8
+	VMOVUPS      (DX)(R8*1), X7
+	MOVQ         56(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z7, Z7
+	MOVQ         88(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z7, Z7
+	MOVQ         120(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z7, Z7
+	VUNPCKLPS    Z5, Z4, Z20
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z20, Z7
+	VUNPCKHPD    Z5, Z20, Z5
+	VUNPCKLPD    Z6, Z4, Z20
+	VUNPCKHPD    Z6, Z4, Z4
+	MOVQ         a_Scales_len+80(FP), R8
+	VMOVUPS      (R8), Z6
+	MOVQ         128(BX), R8
+	VMOVUPS      (DX)(R8*1), X21
+	MOVQ         160(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z21, Z21
+	MOVQ         192(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z21, Z21
+	MOVQ         224(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z21, Z21
+	MOVQ         136(BX), R8
+	VMOVUPS      (DX)(R8*1), X22
+	MOVQ         168(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z22, Z22
+	MOVQ         200(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z22, Z22
+	MOVQ         232(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z22, Z22
+	MOVQ         144(BX), R8
+	VMOVUPS      (DX)(R8*1), X23
+	MOVQ         176(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z23, Z23
+	MOVQ         208(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z23, Z23
+	MOVQ         240(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z23, Z23
+	MOVQ         152(BX), R8
+	VMOVUPS      (DX)(R8*1), X24
+	MOVQ         184(BX), R8
+	VINSERTF32X4 $0x01, (DX)(R8*1), Z24, Z24
+	MOVQ         216(BX), R8
+	VINSERTF32X4 $0x02, (DX)(R8*1), Z24, Z24
+	MOVQ         248(BX), R8
+	VINSERTF32X4 $0x03, (DX)(R8*1), Z24, Z24
+	VUNPCKLPS    Z22, Z21, Z25
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPS    Z24, Z23, Z22
+	VUNPCKHPS    Z24, Z23, Z23
+	VUNPCKLPD    Z22, Z25, Z24
+	VUNPCKHPD    Z22, Z25, Z22
+	VUNPCKLPD    Z23, Z21, Z25
+	VUNPCKHPD    Z23, Z21, Z21
+	MOVQ         a_Scales_len+80(FP), R8
+	VMOVUPS      64(R8), Z23
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z26
+	VSUBPS       Z0, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z27
+	VSUBPS       Z0, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next0
+	VBROADCASTSS 4(DI), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next0
+	VBROADCASTSS 8(DI), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next0
+	VBROADCASTSS 12(DI), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next0:
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z26
+	VSUBPS       Z1, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z27
+	VSUBPS       Z1, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next1
+	VBROADCASTSS 4(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next1
+	VBROADCASTSS 8(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next1
+	VBROADCASTSS 12(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next1:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z26
+	VSUBPS       Z2, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z27
+	VSUBPS       Z2, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next2
+	VBROADCASTSS 4(DI), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next2
+	VBROADCASTSS 8(DI), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next2
+	VBROADCASTSS 12(DI), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next2:
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z26
+	VSUBPS       Z3, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z27
+	VSUBPS       Z3, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next3
+	VBROADCASTSS 4(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next3
+	VBROADCASTSS 8(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next3
+	VBROADCASTSS 12(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next3:
+	LEAQ         (DI)(SI*2), DI
+	VPSRLD       $0x10, Z7, Z7
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z26
+	VSUBPS       Z0, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VPSRLD       $0x10, Z24, Z24
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z27
+	VSUBPS       Z0, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next4
+	VBROADCASTSS 4(DI), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next4
+	VBROADCASTSS 8(DI), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next4
+	VBROADCASTSS 12(DI), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next4:
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z26
+	VSUBPS       Z1, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z27
+	VSUBPS       Z1, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next5
+	VBROADCASTSS 4(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next5
+	VBROADCASTSS 8(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next5
+	VBROADCASTSS 12(DI)(SI*1), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next5:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z7, Z26
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z26
+	VSUBPS       Z2, Z26, Z26
+	VMULPS       Z6, Z26, Z26
+	VMOVAPS      Z24, Z27
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z27
+	VSUBPS       Z2, Z27, Z27
+	VMULPS       Z23, Z27, Z27
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z16
+	JEQ          double4next6
+	VBROADCASTSS 4(DI), Z28
+	VFMADD231PS  Z26, Z28, Z9
+	VFMADD231PS  Z27, Z28, Z17
+	JPS          double4next6
+	VBROADCASTSS 8(DI), Z28
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z18
+	JCC          double4next6
+	VBROADCASTSS 12(DI), Z28
+	VFMADD231PS  Z26, Z28, Z11
+	VFMADD231PS  Z27, Z28, Z19
+
+double4next6:
+	VMOVAPS      Z7, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z24, Z24
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z24
+	VSUBPS       Z3, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next7
+	VBROADCASTSS 4(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next7
+	VBROADCASTSS 8(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next7
+	VBROADCASTSS 12(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next7:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS       Z0, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next8
+	VBROADCASTSS 4(DI), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next8
+	VBROADCASTSS 8(DI), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next8
+	VBROADCASTSS 12(DI), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next8:
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z24
+	VSUBPS       Z1, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next9
+	VBROADCASTSS 4(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next9
+	VBROADCASTSS 8(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next9
+	VBROADCASTSS 12(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next9:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS       Z2, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next10
+	VBROADCASTSS 4(DI), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next10
+	VBROADCASTSS 8(DI), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next10
+	VBROADCASTSS 12(DI), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next10:
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z24
+	VSUBPS       Z3, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next11
+	VBROADCASTSS 4(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next11
+	VBROADCASTSS 8(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next11
+	VBROADCASTSS 12(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next11:
+	LEAQ         (DI)(SI*2), DI
+	VPSRLD       $0x10, Z5, Z5
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VPSRLD       $0x10, Z22, Z22
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
+	VSUBPS       Z0, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next12
+	VBROADCASTSS 4(DI), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next12
+	VBROADCASTSS 8(DI), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next12
+	VBROADCASTSS 12(DI), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next12:
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z24
+	VSUBPS       Z1, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next13
+	VBROADCASTSS 4(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next13
+	VBROADCASTSS 8(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next13
+	VBROADCASTSS 12(DI)(SI*1), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next13:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z5, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VMOVAPS      Z22, Z24
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
+	VSUBPS       Z2, Z24, Z24
+	VMULPS       Z23, Z24, Z24
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z7, Z26, Z8
+	VFMADD231PS  Z24, Z26, Z16
+	JEQ          double4next14
+	VBROADCASTSS 4(DI), Z26
+	VFMADD231PS  Z7, Z26, Z9
+	VFMADD231PS  Z24, Z26, Z17
+	JPS          double4next14
+	VBROADCASTSS 8(DI), Z26
+	VFMADD231PS  Z7, Z26, Z10
+	VFMADD231PS  Z24, Z26, Z18
+	JCC          double4next14
+	VBROADCASTSS 12(DI), Z26
+	VFMADD231PS  Z7, Z26, Z11
+	VFMADD231PS  Z24, Z26, Z19
+
+double4next14:
+	VMOVAPS      Z5, Z5
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS       Z3, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z22, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next15
+	VBROADCASTSS 4(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next15
+	VBROADCASTSS 8(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next15
+	VBROADCASTSS 12(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next15:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS       Z0, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next16
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next16
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next16
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next16:
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	VSUBPS       Z1, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next17
+	VBROADCASTSS 4(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next17
+	VBROADCASTSS 8(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next17
+	VBROADCASTSS 12(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next17:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next18
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next18
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next18
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next18:
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS       Z3, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next19
+	VBROADCASTSS 4(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next19
+	VBROADCASTSS 8(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next19
+	VBROADCASTSS 12(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next19:
+	LEAQ         (DI)(SI*2), DI
+	VPSRLD       $0x10, Z20, Z20
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS       Z0, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VPSRLD       $0x10, Z25, Z25
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next20
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next20
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next20
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next20:
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	VSUBPS       Z1, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next21
+	VBROADCASTSS 4(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next21
+	VBROADCASTSS 8(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next21
+	VBROADCASTSS 12(DI)(SI*1), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next21:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z5, Z22, Z8
+	VFMADD231PS  Z7, Z22, Z16
+	JEQ          double4next22
+	VBROADCASTSS 4(DI), Z22
+	VFMADD231PS  Z5, Z22, Z9
+	VFMADD231PS  Z7, Z22, Z17
+	JPS          double4next22
+	VBROADCASTSS 8(DI), Z22
+	VFMADD231PS  Z5, Z22, Z10
+	VFMADD231PS  Z7, Z22, Z18
+	JCC          double4next22
+	VBROADCASTSS 12(DI), Z22
+	VFMADD231PS  Z5, Z22, Z11
+	VFMADD231PS  Z7, Z22, Z19
+
+double4next22:
+	VMOVAPS      Z20, Z5
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS       Z3, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z25, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next23
+	VBROADCASTSS 4(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next23
+	VBROADCASTSS 8(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next23
+	VBROADCASTSS 12(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next23:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS       Z0, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next24
+	VBROADCASTSS 4(DI), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next24
+	VBROADCASTSS 8(DI), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next24
+	VBROADCASTSS 12(DI), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next24:
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	VSUBPS       Z1, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next25
+	VBROADCASTSS 4(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next25
+	VBROADCASTSS 8(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next25
+	VBROADCASTSS 12(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next25:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next26
+	VBROADCASTSS 4(DI), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next26
+	VBROADCASTSS 8(DI), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next26
+	VBROADCASTSS 12(DI), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next26:
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS       Z3, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
+	VSUBPS       Z3, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next27
+	VBROADCASTSS 4(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next27
+	VBROADCASTSS 8(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next27
+	VBROADCASTSS 12(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next27:
+	LEAQ         (DI)(SI*2), DI
+	VPSRLD       $0x10, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
+	VSUBPS       Z0, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VPSRLD       $0x10, Z21, Z21
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next28
+	VBROADCASTSS 4(DI), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next28
+	VBROADCASTSS 8(DI), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next28
+	VBROADCASTSS 12(DI), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next28:
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
+	VSUBPS       Z1, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const000000f0AVX512<>+0(SB), Z1, Z7
+	VSUBPS       Z1, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next29
+	VBROADCASTSS 4(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next29
+	VBROADCASTSS 8(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next29
+	VBROADCASTSS 12(DI)(SI*1), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next29:
+	LEAQ         (DI)(SI*2), DI
+	VMOVAPS      Z4, Z5
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VMOVAPS      Z21, Z7
+	VPTERNLOGD   $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
+	VSUBPS       Z2, Z7, Z7
+	VMULPS       Z23, Z7, Z7
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z5, Z20, Z8
+	VFMADD231PS  Z7, Z20, Z16
+	JEQ          double4next30
+	VBROADCASTSS 4(DI), Z20
+	VFMADD231PS  Z5, Z20, Z9
+	VFMADD231PS  Z7, Z20, Z17
+	JPS          double4next30
+	VBROADCASTSS 8(DI), Z20
+	VFMADD231PS  Z5, Z20, Z10
+	VFMADD231PS  Z7, Z20, Z18
+	JCC          double4next30
+	VBROADCASTSS 12(DI), Z20
+	VFMADD231PS  Z5, Z20, Z11
+	VFMADD231PS  Z7, Z20, Z19
+
+double4next30:
+	VMOVAPS      Z4, Z4
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMULPS       Z6, Z4, Z4
+	VMOVAPS      Z21, Z5
+	VPTERNLOGD   $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
+	VSUBPS       Z3, Z5, Z5
+	VMULPS       Z23, Z5, Z5
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z4, Z6, Z8
+	VFMADD231PS  Z5, Z6, Z16
+	JEQ          double4next31
+	VBROADCASTSS 4(DI)(SI*1), Z6
+	VFMADD231PS  Z4, Z6, Z9
+	VFMADD231PS  Z5, Z6, Z17
+	JPS          double4next31
+	VBROADCASTSS 8(DI)(SI*1), Z6
+	VFMADD231PS  Z4, Z6, Z10
+	VFMADD231PS  Z5, Z6, Z18
+	JCC          double4next31
+	VBROADCASTSS 12(DI)(SI*1), Z6
+	VFMADD231PS  Z4, Z6, Z11
+	VFMADD231PS  Z5, Z6, Z19
+
+double4next31:
+	LEAQ (DI)(SI*2), DI
+	ADDQ $+16, DX
+	SUBQ $0x20, a_Scales_cap+88(FP)
+	JNZ  double4scale
+	MOVQ a_Lsc+96(FP), R8
+	ADDQ R8, a_Scales_len+80(FP)
+	MOVQ a_Group+104(FP), R8
+	MOVQ R8, a_Scales_cap+88(FP)
+
+double4scale:
+	CMPQ DX, a_K_len+32(FP)
+	JNE  double4step
+
+double4rest:
+	CMPQ a_K_cap+40(FP), $0x00
+	JNE  double4sum
+	MOVQ a_D+144(FP), R8
+	ANDQ $0x1f, R8
+	JZ   double4sum
+	MOVQ $+4, a_Q_cap+128(FP)
+	JMP  rest
+
+double4sum:
+	CMPQ   a_S_cap+16(FP), $0x00
+	JE     double4added
+	CMPQ   544(SP), $-126
+	VADDPS 32(SP), Z8, Z8
+	VADDPS 96(SP), Z16, Z16
+	JEQ    double4next32
+	VADDPS 160(SP), Z9, Z9
+	VADDPS 224(SP), Z17, Z17
+	JPS    double4next32
+	VADDPS 288(SP), Z10, Z10
+	VADDPS 352(SP), Z18, Z18
+	JCC    double4next32
+	VADDPS 416(SP), Z11, Z11
+	VADDPS 480(SP), Z19, Z19
+
+double4next32:
+double4added:
+	CMPQ    a_K_cap+40(FP), $0x00
+	JE      double4store
+	CMPQ    544(SP), $-126
+	VMOVUPS Z8, 32(SP)
+	VMOVUPS Z16, 96(SP)
+	JEQ     double4next33
+	VMOVUPS Z9, 160(SP)
+	VMOVUPS Z17, 224(SP)
+	JPS     double4next33
+	VMOVUPS Z10, 288(SP)
+	VMOVUPS Z18, 352(SP)
+	JCC     double4next33
+	VMOVUPS Z11, 416(SP)
+	VMOVUPS Z19, 480(SP)
+
+double4next33:
+	MOVQ $0x00000001, a_S_cap+16(FP)
+	JMP  double4segment
+
+double4store:
+	JMP plainstore2
+
 	// 16 keys by 4 to 8 queries.
+ahead8:
 	MOVQ    $0x00000008, R9
 	CMPQ    R8, R9
 	CMOVQGT R9, R8
@@ -57945,1183 +59033,17 @@ ahead8next33:
 ahead8store:
 	JMP store1
 
-	// 32 keys by 1 to 4 queries.
-double4:
-	MOVQ    $0x00000004, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	LEAQ    heightsAVX512<>+56(SB), R9
-	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
-
-double4segment:
-	MOVQ   a_K_cap+40(FP), R8
-	VXORPS Z8, Z8, Z8
-	VXORPS Z16, Z16, Z16
-	VXORPS Z9, Z9, Z9
-	VXORPS Z17, Z17, Z17
-	VXORPS Z10, Z10, Z10
-	VXORPS Z18, Z18, Z18
-	VXORPS Z11, Z11, Z11
-	VXORPS Z19, Z19, Z19
-	CMPQ   R8, $0x40
-	JLE    double4columns
-	MOVQ   $0x00000040, R8
-
-double4columns:
-	SUBQ    R8, a_K_cap+40(FP)
-	ANDQ    $-32, R8
-	JZ      double4rest
-	IMULQ   SI, R8
-	ADDQ    DI, R8
-	MOVQ    R8, a_K_len+32(FP)
-	PCALIGN $0x40
-
-double4step:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead0
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead0
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead0:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead1
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead1
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead1:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead2
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead2
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead2:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead3
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead3
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead3:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead4
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead4
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead4:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead5
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead5
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead5:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead6
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead6
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead6:
-	PREFETCHT1 (AX)
-	ADDQ       $+64, AX
-	SUBQ       $+64, CX
-	JNZ        double4ahead7
-	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
-	JE         double4ahead7
-	ADDQ       $0x08, R8
-	MOVQ       R8, a_Next_cap+192(FP)
-	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
-	MOVQ       a_Next_len+184(FP), CX
-
-double4ahead7:
-	CMPQ             544(SP), $-126
-	MOVQ             a_Scales_len+80(FP), R8
-	VMOVUPS          (R8), Z22
-	MOVQ             DI, R9
-	VMOVAPS          Z4, Z20
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z20
-	VSUBPS           Z0, Z20, Z20
-	MOVQ             128(BX), R8
-	VMULPS           Z22, Z20, Z20
-	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS           Z1, Z23, Z23
-	VMULPS           Z22, Z23, Z23
-	VFMADD231PS.BCST (R9), Z20, Z8
-	JEQ              double4next0
-	VFMADD231PS.BCST 4(R9), Z20, Z9
-	JPS              double4next0
-	VFMADD231PS.BCST 8(R9), Z20, Z10
-	JCC              double4next0
-	VFMADD231PS.BCST 12(R9), Z20, Z11
-
-double4next0:
-	VMOVUPS          (DX)(R8*1), X20
-	VMOVAPS          Z4, Z21
-	MOVQ             160(BX), R8
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS           Z2, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
-	JEQ              double4next1
-	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
-	JPS              double4next1
-	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
-	JCC              double4next1
-	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
-
-double4next1:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z20, Z20
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z4, Z23
-	MOVQ             192(BX), R8
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z23
-	VSUBPS           Z3, Z23, Z23
-	VMULPS           Z22, Z23, Z23
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next2
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next2
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next2
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next2:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z20, Z20
-	VPSRLD           $0x10, Z4, Z4
-	VMOVAPS          Z4, Z21
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	MOVQ             224(BX), R8
-	VSUBPS           Z0, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
-	JEQ              double4next3
-	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
-	JPS              double4next3
-	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
-	JCC              double4next3
-	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
-
-double4next3:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z20, Z20
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z4, Z23
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z23
-	VSUBPS           Z1, Z23, Z23
-	MOVQ             136(BX), R8
-	VMULPS           Z22, Z23, Z23
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next4
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next4
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next4
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next4:
-	VMOVUPS          (DX)(R8*1), X21
-	VMOVAPS          Z4, Z24
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
-	VSUBPS           Z2, Z24, Z24
-	VMULPS           Z22, Z24, Z24
-	MOVQ             168(BX), R8
-	VFMADD231PS.BCST (R9)(SI*1), Z23, Z8
-	JEQ              double4next5
-	VFMADD231PS.BCST 4(R9)(SI*1), Z23, Z9
-	JPS              double4next5
-	VFMADD231PS.BCST 8(R9)(SI*1), Z23, Z10
-	JCC              double4next5
-	VFMADD231PS.BCST 12(R9)(SI*1), Z23, Z11
-
-double4next5:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z21, Z21
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z4, Z4
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
-	VSUBPS           Z3, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VFMADD231PS.BCST (R9), Z24, Z8
-	MOVQ             200(BX), R8
-	JEQ              double4next6
-	VFMADD231PS.BCST 4(R9), Z24, Z9
-	JPS              double4next6
-	VFMADD231PS.BCST 8(R9), Z24, Z10
-	JCC              double4next6
-	VFMADD231PS.BCST 12(R9), Z24, Z11
-
-double4next6:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z21, Z21
-	VMOVAPS          Z5, Z23
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS           Z0, Z23, Z23
-	VMULPS           Z22, Z23, Z23
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	JEQ              double4next7
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next7
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next7
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next7:
-	MOVQ             232(BX), R8
-	LEAQ             (R9)(SI*2), R9
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z21, Z21
-	VMOVAPS          Z5, Z4
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
-	VSUBPS           Z1, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VFMADD231PS.BCST (R9), Z23, Z8
-	JEQ              double4next8
-	VFMADD231PS.BCST 4(R9), Z23, Z9
-	JPS              double4next8
-	VFMADD231PS.BCST 8(R9), Z23, Z10
-	JCC              double4next8
-	VFMADD231PS.BCST 12(R9), Z23, Z11
-
-double4next8:
-	MOVQ             144(BX), R8
-	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
-	VMOVUPS          (DX)(R8*1), X23
-	VSUBPS           Z2, Z24, Z24
-	VMULPS           Z22, Z24, Z24
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	JEQ              double4next9
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next9
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next9
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next9:
-	MOVQ             176(BX), R8
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z5, Z4
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
-	VSUBPS           Z3, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VFMADD231PS.BCST (R9), Z24, Z8
-	JEQ              double4next10
-	VFMADD231PS.BCST 4(R9), Z24, Z9
-	JPS              double4next10
-	VFMADD231PS.BCST 8(R9), Z24, Z10
-	JCC              double4next10
-	VFMADD231PS.BCST 12(R9), Z24, Z11
-
-double4next10:
-	MOVQ             208(BX), R8
-	VPSRLD           $0x10, Z5, Z5
-	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
-	VSUBPS           Z0, Z24, Z24
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
-	VMULPS           Z22, Z24, Z24
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	JEQ              double4next11
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next11
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next11
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next11:
-	MOVQ             240(BX), R8
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z5, Z4
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
-	VSUBPS           Z1, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
-	VFMADD231PS.BCST (R9), Z24, Z8
-	JEQ              double4next12
-	VFMADD231PS.BCST 4(R9), Z24, Z9
-	JPS              double4next12
-	VFMADD231PS.BCST 8(R9), Z24, Z10
-	JCC              double4next12
-	VFMADD231PS.BCST 12(R9), Z24, Z11
-
-double4next12:
-	MOVQ             152(BX), R8
-	VMOVAPS          Z5, Z25
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS           Z2, Z25, Z25
-	VMULPS           Z22, Z25, Z25
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	VMOVUPS          (DX)(R8*1), X24
-	JEQ              double4next13
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next13
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next13
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next13:
-	MOVQ             184(BX), R8
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z5, Z4
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
-	VSUBPS           Z3, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VFMADD231PS.BCST (R9), Z25, Z8
-	JEQ              double4next14
-	VFMADD231PS.BCST 4(R9), Z25, Z9
-	JPS              double4next14
-	VFMADD231PS.BCST 8(R9), Z25, Z10
-	JCC              double4next14
-	VFMADD231PS.BCST 12(R9), Z25, Z11
-
-double4next14:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z24, Z24
-	VMOVAPS          Z6, Z5
-	MOVQ             216(BX), R8
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
-	VSUBPS           Z0, Z5, Z5
-	VMULPS           Z22, Z5, Z5
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	JEQ              double4next15
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next15
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next15
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next15:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z24, Z24
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z6, Z4
-	MOVQ             248(BX), R8
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z4
-	VSUBPS           Z1, Z4, Z4
-	VMULPS           Z22, Z4, Z4
-	VFMADD231PS.BCST (R9), Z5, Z8
-	JEQ              double4next16
-	VFMADD231PS.BCST 4(R9), Z5, Z9
-	JPS              double4next16
-	VFMADD231PS.BCST 8(R9), Z5, Z10
-	JCC              double4next16
-	VFMADD231PS.BCST 12(R9), Z5, Z11
-
-double4next16:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z24, Z24
-	VMOVAPS          Z6, Z25
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS           Z2, Z25, Z25
-	VUNPCKLPS        Z21, Z20, Z5
-	VMULPS           Z22, Z25, Z25
-	VFMADD231PS.BCST (R9)(SI*1), Z4, Z8
-	JEQ              double4next17
-	VFMADD231PS.BCST 4(R9)(SI*1), Z4, Z9
-	JPS              double4next17
-	VFMADD231PS.BCST 8(R9)(SI*1), Z4, Z10
-	JCC              double4next17
-	VFMADD231PS.BCST 12(R9)(SI*1), Z4, Z11
-
-double4next17:
-	VUNPCKHPS        Z21, Z20, Z4
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z6, Z21
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z21
-	VSUBPS           Z3, Z21, Z21
-	VUNPCKLPS        Z24, Z23, Z20
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9), Z25, Z8
-	JEQ              double4next18
-	VFMADD231PS.BCST 4(R9), Z25, Z9
-	JPS              double4next18
-	VFMADD231PS.BCST 8(R9), Z25, Z10
-	JCC              double4next18
-	VFMADD231PS.BCST 12(R9), Z25, Z11
-
-double4next18:
-	VUNPCKHPS        Z24, Z23, Z23
-	VPSRLD           $0x10, Z6, Z6
-	VMOVAPS          Z6, Z25
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS           Z0, Z25, Z25
-	VMULPS           Z22, Z25, Z25
-	VUNPCKLPD        Z20, Z5, Z24
-	VFMADD231PS.BCST (R9)(SI*1), Z21, Z8
-	JEQ              double4next19
-	VFMADD231PS.BCST 4(R9)(SI*1), Z21, Z9
-	JPS              double4next19
-	VFMADD231PS.BCST 8(R9)(SI*1), Z21, Z10
-	JCC              double4next19
-	VFMADD231PS.BCST 12(R9)(SI*1), Z21, Z11
-
-double4next19:
-	VUNPCKHPD        Z20, Z5, Z5
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z6, Z21
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z21
-	VSUBPS           Z1, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9), Z25, Z8
-	VUNPCKLPD        Z23, Z4, Z20
-	JEQ              double4next20
-	VFMADD231PS.BCST 4(R9), Z25, Z9
-	JPS              double4next20
-	VFMADD231PS.BCST 8(R9), Z25, Z10
-	JCC              double4next20
-	VFMADD231PS.BCST 12(R9), Z25, Z11
-
-double4next20:
-	VUNPCKHPD        Z23, Z4, Z4
-	VMOVAPS          Z6, Z23
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS           Z2, Z23, Z23
-	VMULPS           Z22, Z23, Z23
-	VFMADD231PS.BCST (R9)(SI*1), Z21, Z8
-	JEQ              double4next21
-	VFMADD231PS.BCST 4(R9)(SI*1), Z21, Z9
-	JPS              double4next21
-	VFMADD231PS.BCST 8(R9)(SI*1), Z21, Z10
-	JCC              double4next21
-	VFMADD231PS.BCST 12(R9)(SI*1), Z21, Z11
-
-double4next21:
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z6, Z6
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
-	VSUBPS           Z3, Z6, Z6
-	VMULPS           Z22, Z6, Z6
-	VFMADD231PS.BCST (R9), Z23, Z8
-	JEQ              double4next22
-	VFMADD231PS.BCST 4(R9), Z23, Z9
-	JPS              double4next22
-	VFMADD231PS.BCST 8(R9), Z23, Z10
-	JCC              double4next22
-	VFMADD231PS.BCST 12(R9), Z23, Z11
-
-double4next22:
-	VMOVAPS          Z7, Z21
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS           Z0, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
-	JEQ              double4next23
-	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
-	JPS              double4next23
-	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
-	JCC              double4next23
-	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
-
-double4next23:
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z6
-	VSUBPS           Z1, Z6, Z6
-	VMULPS           Z22, Z6, Z6
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next24
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next24
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next24
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next24:
-	VMOVAPS          Z7, Z21
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS           Z2, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
-	JEQ              double4next25
-	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
-	JPS              double4next25
-	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
-	JCC              double4next25
-	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
-
-double4next25:
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
-	VSUBPS           Z3, Z6, Z6
-	VMULPS           Z22, Z6, Z6
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next26
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next26
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next26
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next26:
-	VPSRLD           $0x10, Z7, Z7
-	VMOVAPS          Z7, Z21
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z21
-	VSUBPS           Z0, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
-	JEQ              double4next27
-	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
-	JPS              double4next27
-	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
-	JCC              double4next27
-	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
-
-double4next27:
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z6
-	VSUBPS           Z1, Z6, Z6
-	VMULPS           Z22, Z6, Z6
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next28
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next28
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next28
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next28:
-	VMOVAPS          Z7, Z21
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z21
-	VSUBPS           Z2, Z21, Z21
-	VMULPS           Z22, Z21, Z21
-	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
-	JEQ              double4next29
-	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
-	JPS              double4next29
-	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
-	JCC              double4next29
-	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
-
-double4next29:
-	LEAQ             (R9)(SI*2), R9
-	VMOVAPS          Z7, Z6
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z6
-	VSUBPS           Z3, Z6, Z6
-	VMULPS           Z22, Z6, Z6
-	VFMADD231PS.BCST (R9), Z21, Z8
-	JEQ              double4next30
-	VFMADD231PS.BCST 4(R9), Z21, Z9
-	JPS              double4next30
-	VFMADD231PS.BCST 8(R9), Z21, Z10
-	JCC              double4next30
-	VFMADD231PS.BCST 12(R9), Z21, Z11
-
-double4next30:
-	VFMADD231PS.BCST (R9)(SI*1), Z6, Z8
-	JEQ              double4next31
-	VFMADD231PS.BCST 4(R9)(SI*1), Z6, Z9
-	JPS              double4next31
-	VFMADD231PS.BCST 8(R9)(SI*1), Z6, Z10
-	JCC              double4next31
-	VFMADD231PS.BCST 12(R9)(SI*1), Z6, Z11
-
-double4next31:
-	LEAQ (R9)(SI*2), R9
-	CMPQ DI, a_Max_len+160(FP)
-	JNE  double4more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
-
-double4more:
-	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
-	MOVQ             a_Scales_len+80(FP), R8
-	VMOVUPS          64(R8), Z21
-	VMOVAPS          Z24, Z6
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z6
-	VSUBPS           Z0, Z6, Z6
-	VMULPS           Z21, Z6, Z6
-	MOVQ             (BX), R8
-	VMOVAPS          Z24, Z22
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
-	VSUBPS           Z1, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	VFMADD231PS.BCST (DI), Z6, Z16
-	JEQ              double4next32
-	VFMADD231PS.BCST 4(DI), Z6, Z17
-	JPS              double4next32
-	VFMADD231PS.BCST 8(DI), Z6, Z18
-	JCC              double4next32
-	VFMADD231PS.BCST 12(DI), Z6, Z19
-
-double4next32:
-	VMOVUPS          (DX)(R8*1), X6
-	VMOVAPS          Z24, Z7
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z7
-	MOVQ             32(BX), R8
-	VSUBPS           Z2, Z7, Z7
-	VMULPS           Z21, Z7, Z7
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next33
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next33
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next33
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next33:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z6, Z6
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z24, Z22
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
-	MOVQ             64(BX), R8
-	VSUBPS           Z3, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	VFMADD231PS.BCST (DI), Z7, Z16
-	JEQ              double4next34
-	VFMADD231PS.BCST 4(DI), Z7, Z17
-	JPS              double4next34
-	VFMADD231PS.BCST 8(DI), Z7, Z18
-	JCC              double4next34
-	VFMADD231PS.BCST 12(DI), Z7, Z19
-
-double4next34:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z6, Z6
-	VPSRLD           $0x10, Z24, Z24
-	VMOVAPS          Z24, Z7
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z7
-	VSUBPS           Z0, Z7, Z7
-	MOVQ             96(BX), R8
-	VMULPS           Z21, Z7, Z7
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next35
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next35
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next35
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next35:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z6, Z6
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z24, Z22
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
-	VSUBPS           Z1, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	MOVQ             8(BX), R8
-	VFMADD231PS.BCST (DI), Z7, Z16
-	JEQ              double4next36
-	VFMADD231PS.BCST 4(DI), Z7, Z17
-	JPS              double4next36
-	VFMADD231PS.BCST 8(DI), Z7, Z18
-	JCC              double4next36
-	VFMADD231PS.BCST 12(DI), Z7, Z19
-
-double4next36:
-	VMOVUPS          (DX)(R8*1), X7
-	VMOVAPS          Z24, Z23
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z23
-	VSUBPS           Z2, Z23, Z23
-	VMULPS           Z21, Z23, Z23
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	MOVQ             40(BX), R8
-	JEQ              double4next37
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next37
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next37
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next37:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z7, Z7
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z24, Z22
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
-	VSUBPS           Z3, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	VFMADD231PS.BCST (DI), Z23, Z16
-	JEQ              double4next38
-	VFMADD231PS.BCST 4(DI), Z23, Z17
-	JPS              double4next38
-	VFMADD231PS.BCST 8(DI), Z23, Z18
-	JCC              double4next38
-	VFMADD231PS.BCST 12(DI), Z23, Z19
-
-double4next38:
-	MOVQ             72(BX), R8
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z7, Z7
-	VMOVAPS          Z5, Z23
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z23
-	VSUBPS           Z0, Z23, Z23
-	VMULPS           Z21, Z23, Z23
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next39
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next39
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next39
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next39:
-	MOVQ             104(BX), R8
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z5, Z22
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z7, Z7
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
-	VSUBPS           Z1, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	VFMADD231PS.BCST (DI), Z23, Z16
-	JEQ              double4next40
-	VFMADD231PS.BCST 4(DI), Z23, Z17
-	JPS              double4next40
-	VFMADD231PS.BCST 8(DI), Z23, Z18
-	JCC              double4next40
-	VFMADD231PS.BCST 12(DI), Z23, Z19
-
-double4next40:
-	MOVQ             16(BX), R8
-	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
-	VSUBPS           Z2, Z24, Z24
-	VMOVUPS          (DX)(R8*1), X23
-	VMULPS           Z21, Z24, Z24
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next41
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next41
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next41
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next41:
-	MOVQ             48(BX), R8
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z5, Z22
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
-	VSUBPS           Z3, Z22, Z22
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z23, Z23
-	VMULPS           Z21, Z22, Z22
-	VFMADD231PS.BCST (DI), Z24, Z16
-	JEQ              double4next42
-	VFMADD231PS.BCST 4(DI), Z24, Z17
-	JPS              double4next42
-	VFMADD231PS.BCST 8(DI), Z24, Z18
-	JCC              double4next42
-	VFMADD231PS.BCST 12(DI), Z24, Z19
-
-double4next42:
-	MOVQ             80(BX), R8
-	VPSRLD           $0x10, Z5, Z5
-	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
-	VSUBPS           Z0, Z24, Z24
-	VMULPS           Z21, Z24, Z24
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z23, Z23
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next43
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next43
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next43
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next43:
-	MOVQ             112(BX), R8
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z5, Z22
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
-	VSUBPS           Z1, Z22, Z22
-	VMULPS           Z21, Z22, Z22
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z23, Z23
-	VFMADD231PS.BCST (DI), Z24, Z16
-	JEQ              double4next44
-	VFMADD231PS.BCST 4(DI), Z24, Z17
-	JPS              double4next44
-	VFMADD231PS.BCST 8(DI), Z24, Z18
-	JCC              double4next44
-	VFMADD231PS.BCST 12(DI), Z24, Z19
-
-double4next44:
-	MOVQ             24(BX), R8
-	VMOVAPS          Z5, Z24
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z24
-	VSUBPS           Z2, Z24, Z24
-	VMULPS           Z21, Z24, Z24
-	VFMADD231PS.BCST (DI)(SI*1), Z22, Z16
-	JEQ              double4next45
-	VFMADD231PS.BCST 4(DI)(SI*1), Z22, Z17
-	JPS              double4next45
-	VFMADD231PS.BCST 8(DI)(SI*1), Z22, Z18
-	JCC              double4next45
-	VFMADD231PS.BCST 12(DI)(SI*1), Z22, Z19
-
-double4next45:
-	VMOVUPS          (DX)(R8*1), X22
-	LEAQ             (DI)(SI*2), DI
-	MOVQ             56(BX), R8
-	VMOVAPS          Z5, Z5
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z5
-	VSUBPS           Z3, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI), Z24, Z16
-	JEQ              double4next46
-	VFMADD231PS.BCST 4(DI), Z24, Z17
-	JPS              double4next46
-	VFMADD231PS.BCST 8(DI), Z24, Z18
-	JCC              double4next46
-	VFMADD231PS.BCST 12(DI), Z24, Z19
-
-double4next46:
-	VINSERTF32X4     $0x01, (DX)(R8*1), Z22, Z22
-	VMOVAPS          Z20, Z24
-	MOVQ             88(BX), R8
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z24
-	VSUBPS           Z0, Z24, Z24
-	VMULPS           Z21, Z24, Z24
-	VFMADD231PS.BCST (DI)(SI*1), Z5, Z16
-	JEQ              double4next47
-	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z17
-	JPS              double4next47
-	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z18
-	JCC              double4next47
-	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z19
-
-double4next47:
-	VINSERTF32X4     $0x02, (DX)(R8*1), Z22, Z22
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z20, Z5
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z5
-	MOVQ             120(BX), R8
-	VSUBPS           Z1, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI), Z24, Z16
-	JEQ              double4next48
-	VFMADD231PS.BCST 4(DI), Z24, Z17
-	JPS              double4next48
-	VFMADD231PS.BCST 8(DI), Z24, Z18
-	JCC              double4next48
-	VFMADD231PS.BCST 12(DI), Z24, Z19
-
-double4next48:
-	VINSERTF32X4     $0x03, (DX)(R8*1), Z22, Z22
-	VMOVAPS          Z20, Z25
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z25
-	VSUBPS           Z2, Z25, Z25
-	VUNPCKLPS        Z7, Z6, Z24
-	VMULPS           Z21, Z25, Z25
-	VFMADD231PS.BCST (DI)(SI*1), Z5, Z16
-	JEQ              double4next49
-	VFMADD231PS.BCST 4(DI)(SI*1), Z5, Z17
-	JPS              double4next49
-	VFMADD231PS.BCST 8(DI)(SI*1), Z5, Z18
-	JCC              double4next49
-	VFMADD231PS.BCST 12(DI)(SI*1), Z5, Z19
-
-double4next49:
-	VUNPCKHPS        Z7, Z6, Z5
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z20, Z7
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z7
-	VSUBPS           Z3, Z7, Z7
-	VMULPS           Z21, Z7, Z7
-	VUNPCKLPS        Z22, Z23, Z6
-	VFMADD231PS.BCST (DI), Z25, Z16
-	JEQ              double4next50
-	VFMADD231PS.BCST 4(DI), Z25, Z17
-	JPS              double4next50
-	VFMADD231PS.BCST 8(DI), Z25, Z18
-	JCC              double4next50
-	VFMADD231PS.BCST 12(DI), Z25, Z19
-
-double4next50:
-	VUNPCKHPS        Z22, Z23, Z22
-	VPSRLD           $0x10, Z20, Z20
-	VMOVAPS          Z20, Z25
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z25
-	VSUBPS           Z0, Z25, Z25
-	VMULPS           Z21, Z25, Z25
-	VUNPCKLPD        Z6, Z24, Z23
-	VFMADD231PS.BCST (DI)(SI*1), Z7, Z16
-	JEQ              double4next51
-	VFMADD231PS.BCST 4(DI)(SI*1), Z7, Z17
-	JPS              double4next51
-	VFMADD231PS.BCST 8(DI)(SI*1), Z7, Z18
-	JCC              double4next51
-	VFMADD231PS.BCST 12(DI)(SI*1), Z7, Z19
-
-double4next51:
-	VUNPCKHPD        Z6, Z24, Z6
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z20, Z24
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z24
-	VSUBPS           Z1, Z24, Z24
-	VMULPS           Z21, Z24, Z24
-	VFMADD231PS.BCST (DI), Z25, Z16
-	VUNPCKLPD        Z22, Z5, Z7
-	JEQ              double4next52
-	VFMADD231PS.BCST 4(DI), Z25, Z17
-	JPS              double4next52
-	VFMADD231PS.BCST 8(DI), Z25, Z18
-	JCC              double4next52
-	VFMADD231PS.BCST 12(DI), Z25, Z19
-
-double4next52:
-	VUNPCKHPD        Z22, Z5, Z22
-	VMOVAPS          Z20, Z5
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
-	VSUBPS           Z2, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z24, Z16
-	JEQ              double4next53
-	VFMADD231PS.BCST 4(DI)(SI*1), Z24, Z17
-	JPS              double4next53
-	VFMADD231PS.BCST 8(DI)(SI*1), Z24, Z18
-	JCC              double4next53
-	VFMADD231PS.BCST 12(DI)(SI*1), Z24, Z19
-
-double4next53:
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z20, Z20
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
-	VSUBPS           Z3, Z20, Z20
-	VMULPS           Z21, Z20, Z20
-	VFMADD231PS.BCST (DI), Z5, Z16
-	JEQ              double4next54
-	VFMADD231PS.BCST 4(DI), Z5, Z17
-	JPS              double4next54
-	VFMADD231PS.BCST 8(DI), Z5, Z18
-	JCC              double4next54
-	VFMADD231PS.BCST 12(DI), Z5, Z19
-
-double4next54:
-	VMOVAPS          Z4, Z5
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
-	VSUBPS           Z0, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
-	JEQ              double4next55
-	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
-	JPS              double4next55
-	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
-	JCC              double4next55
-	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
-
-double4next55:
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z4, Z20
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z20
-	VSUBPS           Z1, Z20, Z20
-	VMULPS           Z21, Z20, Z20
-	VFMADD231PS.BCST (DI), Z5, Z16
-	JEQ              double4next56
-	VFMADD231PS.BCST 4(DI), Z5, Z17
-	JPS              double4next56
-	VFMADD231PS.BCST 8(DI), Z5, Z18
-	JCC              double4next56
-	VFMADD231PS.BCST 12(DI), Z5, Z19
-
-double4next56:
-	VMOVAPS          Z4, Z5
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
-	VSUBPS           Z2, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
-	JEQ              double4next57
-	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
-	JPS              double4next57
-	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
-	JCC              double4next57
-	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
-
-double4next57:
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z4, Z20
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
-	VSUBPS           Z3, Z20, Z20
-	VMULPS           Z21, Z20, Z20
-	VFMADD231PS.BCST (DI), Z5, Z16
-	JEQ              double4next58
-	VFMADD231PS.BCST 4(DI), Z5, Z17
-	JPS              double4next58
-	VFMADD231PS.BCST 8(DI), Z5, Z18
-	JCC              double4next58
-	VFMADD231PS.BCST 12(DI), Z5, Z19
-
-double4next58:
-	VPSRLD           $0x10, Z4, Z4
-	VMOVAPS          Z4, Z5
-	VPTERNLOGD       $0x6c, const0000000fAVX512<>+0(SB), Z0, Z5
-	VSUBPS           Z0, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
-	JEQ              double4next59
-	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
-	JPS              double4next59
-	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
-	JCC              double4next59
-	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
-
-double4next59:
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z4, Z20
-	VPTERNLOGD       $0x6c, const000000f0AVX512<>+0(SB), Z1, Z20
-	VSUBPS           Z1, Z20, Z20
-	VMULPS           Z21, Z20, Z20
-	VFMADD231PS.BCST (DI), Z5, Z16
-	JEQ              double4next60
-	VFMADD231PS.BCST 4(DI), Z5, Z17
-	JPS              double4next60
-	VFMADD231PS.BCST 8(DI), Z5, Z18
-	JCC              double4next60
-	VFMADD231PS.BCST 12(DI), Z5, Z19
-
-double4next60:
-	VMOVAPS          Z4, Z5
-	VPTERNLOGD       $0x6c, const00000f00AVX512<>+0(SB), Z2, Z5
-	VSUBPS           Z2, Z5, Z5
-	VMULPS           Z21, Z5, Z5
-	VFMADD231PS.BCST (DI)(SI*1), Z20, Z16
-	JEQ              double4next61
-	VFMADD231PS.BCST 4(DI)(SI*1), Z20, Z17
-	JPS              double4next61
-	VFMADD231PS.BCST 8(DI)(SI*1), Z20, Z18
-	JCC              double4next61
-	VFMADD231PS.BCST 12(DI)(SI*1), Z20, Z19
-
-double4next61:
-	LEAQ             (DI)(SI*2), DI
-	VMOVAPS          Z4, Z4
-	VPTERNLOGD       $0x6c, const0000f000AVX512<>+0(SB), Z3, Z4
-	VSUBPS           Z3, Z4, Z4
-	VMULPS           Z21, Z4, Z4
-	VFMADD231PS.BCST (DI), Z5, Z16
-	JEQ              double4next62
-	VFMADD231PS.BCST 4(DI), Z5, Z17
-	JPS              double4next62
-	VFMADD231PS.BCST 8(DI), Z5, Z18
-	JCC              double4next62
-	VFMADD231PS.BCST 12(DI), Z5, Z19
-
-double4next62:
-	VFMADD231PS.BCST (DI)(SI*1), Z4, Z16
-	JEQ              double4next63
-	VFMADD231PS.BCST 4(DI)(SI*1), Z4, Z17
-	JPS              double4next63
-	VFMADD231PS.BCST 8(DI)(SI*1), Z4, Z18
-	JCC              double4next63
-	VFMADD231PS.BCST 12(DI)(SI*1), Z4, Z19
-
-double4next63:
-	LEAQ    (DI)(SI*2), DI
-	VMOVAPS Z23, Z4
-	VMOVAPS Z6, Z5
-	VMOVAPS Z7, Z6
-	VMOVAPS Z22, Z7
-	SUBQ    $0x20, a_Scales_cap+88(FP)
-	JNZ     double4scale
-	MOVQ    a_Lsc+96(FP), R8
-	ADDQ    R8, a_Scales_len+80(FP)
-	MOVQ    a_Group+104(FP), R8
-	MOVQ    R8, a_Scales_cap+88(FP)
-
-double4scale:
-	CMPQ DI, a_K_len+32(FP)
-	JNE  double4step
-
-double4rest:
-	CMPQ a_K_cap+40(FP), $0x00
-	JNE  double4sum
-	MOVQ a_D+144(FP), R8
-	ANDQ $0x1f, R8
-	JZ   double4sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
-	MOVQ $-4, a_Q_cap+128(FP)
-	JMP  rest
-
-double4sum:
-	CMPQ   a_S_cap+16(FP), $0x00
-	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z16, Z16
-	JEQ    double4next64
-	VADDPS 160(SP), Z9, Z9
-	VADDPS 224(SP), Z17, Z17
-	JPS    double4next64
-	VADDPS 288(SP), Z10, Z10
-	VADDPS 352(SP), Z18, Z18
-	JCC    double4next64
-	VADDPS 416(SP), Z11, Z11
-	VADDPS 480(SP), Z19, Z19
-
-double4next64:
-double4added:
-	CMPQ    a_K_cap+40(FP), $0x00
-	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z16, 96(SP)
-	JEQ     double4next65
-	VMOVUPS Z9, 160(SP)
-	VMOVUPS Z17, 224(SP)
-	JPS     double4next65
-	VMOVUPS Z10, 288(SP)
-	VMOVUPS Z18, 352(SP)
-	JCC     double4next65
-	VMOVUPS Z11, 416(SP)
-	VMOVUPS Z19, 480(SP)
-
-double4next65:
-	MOVQ $0x00000001, a_S_cap+16(FP)
-	JMP  double4segment
-
-double4store:
-	MOVQ $0x00000001, a_Q_cap+128(FP)
-	JMP  store1
+plainstore2:
+	MOVQ   a_D+144(FP), AX
+	SHRQ   $0x01, AX
+	SUBQ   AX, DX
+	MOVQ   $0x00000000, 8(SP)
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   $0x00000001, a_Q_cap+128(FP)
+	JMP    store1
 
 	// The remaining columns.
 rest:
@@ -59304,9 +59226,9 @@ restpassed:
 restplain:
 	MOVQ a_Q_cap+128(FP), R8
 	MOVQ $0x00000000, a_Q_cap+128(FP)
-	CMPQ R8, $-4
-	JE   double4sum
-	JMP  ahead8sum
+	CMPQ R8, $-8
+	JE   ahead8sum
+	JMP  double4sum
 
 	// Store 4 lanes.
 store1:
@@ -59491,7 +59413,7 @@ DATA const45008000AVX512<>+0(SB)/64, $"\x00\x80\x00E\x00\x80\x00E\x00\x80\x00E\x
 GLOBL const45008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
@@ -59511,8 +59433,8 @@ TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
 	MOVQ    a_P_base+120(FP), SI
 	MOVQ    a_Ldp+144(FP), DI
 	SHLQ    $0x02, DI
-	VMOVUPS startsInt4AVX512<>+0(SB), Z0
-	VMOVUPS const4b000008AVX512<>+0(SB), Z1
+	VMOVUPS downInt4AVX512<>+0(SB), Z0
+	VMOVUPS numbersInt4AVX512<>+0(SB), Z1
 	SHLQ    $0x02, a_Lsc+104(FP)
 
 turn:
@@ -59541,8 +59463,12 @@ quad:
 	JL   quadend
 	CMPQ a_N+152(FP), $0x06
 	JG   quadend
+	XORQ R15, R15
 	CMPQ a_Scales_cap+96(FP), $0x40
-	JL   quadend
+	JGE  quadone
+	MOVQ $0x00000004, R15
+
+quadone:
 	XORQ R13, R13
 	MOVQ a_N+152(FP), AX
 	SUBQ R13, AX
@@ -59563,44 +59489,92 @@ quad:
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
 	VMOVUPS (AX), Z2
+	VMOVUPS toNibblesAVX512<>+0(SB), Z3
+	VPERMPS Z2, Z3, Z2
 	VMOVUPS 64(AX), Z3
+	VMOVUPS toNibblesAVX512<>+0(SB), Z4
+	VPERMPS Z3, Z4, Z3
 	VMOVUPS 128(AX), Z4
+	VMOVUPS toNibblesAVX512<>+0(SB), Z5
+	VPERMPS Z4, Z5, Z4
 	VMOVUPS 192(AX), Z5
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z5, Z26, Z5
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
 	VMOVUPS (AX), Z6
+	VMOVUPS toNibblesAVX512<>+0(SB), Z7
+	VPERMPS Z6, Z7, Z6
 	VMOVUPS 64(AX), Z7
+	VMOVUPS toNibblesAVX512<>+0(SB), Z8
+	VPERMPS Z7, Z8, Z7
 	VMOVUPS 128(AX), Z8
+	VMOVUPS toNibblesAVX512<>+0(SB), Z9
+	VPERMPS Z8, Z9, Z8
 	VMOVUPS 192(AX), Z9
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z9, Z26, Z9
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
 	VMOVUPS (AX), Z10
+	VMOVUPS toNibblesAVX512<>+0(SB), Z11
+	VPERMPS Z10, Z11, Z10
 	VMOVUPS 64(AX), Z11
+	VMOVUPS toNibblesAVX512<>+0(SB), Z12
+	VPERMPS Z11, Z12, Z11
 	VMOVUPS 128(AX), Z12
+	VMOVUPS toNibblesAVX512<>+0(SB), Z13
+	VPERMPS Z12, Z13, Z12
 	VMOVUPS 192(AX), Z13
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z13, Z26, Z13
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
 	VMOVUPS (AX), Z14
+	VMOVUPS toNibblesAVX512<>+0(SB), Z15
+	VPERMPS Z14, Z15, Z14
 	VMOVUPS 64(AX), Z15
+	VMOVUPS toNibblesAVX512<>+0(SB), Z16
+	VPERMPS Z15, Z16, Z15
 	VMOVUPS 128(AX), Z16
+	VMOVUPS toNibblesAVX512<>+0(SB), Z17
+	VPERMPS Z16, Z17, Z16
 	VMOVUPS 192(AX), Z17
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z17, Z26, Z17
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
 	VMOVUPS (AX), Z18
+	VMOVUPS toNibblesAVX512<>+0(SB), Z19
+	VPERMPS Z18, Z19, Z18
 	VMOVUPS 64(AX), Z19
+	VMOVUPS toNibblesAVX512<>+0(SB), Z20
+	VPERMPS Z19, Z20, Z19
 	VMOVUPS 128(AX), Z20
+	VMOVUPS toNibblesAVX512<>+0(SB), Z21
+	VPERMPS Z20, Z21, Z20
 	VMOVUPS 192(AX), Z21
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z21, Z26, Z21
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
 	VMOVUPS (AX), Z22
+	VMOVUPS toNibblesAVX512<>+0(SB), Z23
+	VPERMPS Z22, Z23, Z22
 	VMOVUPS 64(AX), Z23
+	VMOVUPS toNibblesAVX512<>+0(SB), Z24
+	VPERMPS Z23, Z24, Z23
 	VMOVUPS 128(AX), Z24
+	VMOVUPS toNibblesAVX512<>+0(SB), Z25
+	VPERMPS Z24, Z25, Z24
 	VMOVUPS 192(AX), Z25
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z25, Z26, Z25
 	JMP     quadseveralbegin
 
 quadseveralzero:
@@ -59657,70 +59631,70 @@ quadgroup6turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
 	JNZ        quadgroup6near
-	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	MOVQ       a_Next_cap+192(FP), BP
+	CMPQ       BP, 8(SP)
 	JE         quadgroup6near
-	ADDQ       $0x08, R15
-	MOVQ       R15, a_Next_cap+192(FP)
-	MOVQ       (R15), CX
+	ADDQ       $0x08, BP
+	MOVQ       BP, a_Next_cap+192(FP)
+	MOVQ       (BP), CX
 	ADDQ       (SP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6near:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VPMULTISHIFTQB.BCST 8(AX)(R15*1), Z0, Z27
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z27
-	VSUBPS              Z1, Z27, Z27
-	VPMULTISHIFTQB.BCST 16(AX)(R15*1), Z0, Z28
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z28
-	VSUBPS              Z1, Z28, Z28
-	VPMULTISHIFTQB.BCST 24(AX)(R15*1), Z0, Z29
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z29
-	VSUBPS              Z1, Z29, Z29
-	VMULPS.BCST         (R14), Z26, Z26
-	VMULPS.BCST         (R14), Z27, Z27
-	VMULPS.BCST         (R14), Z28, Z28
-	VMULPS.BCST         (R14), Z29, Z29
-	ADDQ                a_Lsc+104(FP), R14
-	CMPQ                16(SP), $-126
-	VBROADCASTSS        (R9), Z30
-	VFMADD231PS         Z26, Z30, Z2
-	VFMADD231PS         Z27, Z30, Z3
-	VFMADD231PS         Z28, Z30, Z4
-	VFMADD231PS         Z29, Z30, Z5
-	JEQ                 quadgroup6next0
-	VBROADCASTSS        4(R9), Z30
-	VFMADD231PS         Z26, Z30, Z6
-	VFMADD231PS         Z27, Z30, Z7
-	VFMADD231PS         Z28, Z30, Z8
-	VFMADD231PS         Z29, Z30, Z9
-	JPS                 quadgroup6next0
-	VBROADCASTSS        8(R9), Z30
-	VFMADD231PS         Z26, Z30, Z10
-	VFMADD231PS         Z27, Z30, Z11
-	VFMADD231PS         Z28, Z30, Z12
-	VFMADD231PS         Z29, Z30, Z13
-	JCC                 quadgroup6next0
-	VBROADCASTSS        12(R9), Z30
-	VFMADD231PS         Z26, Z30, Z14
-	VFMADD231PS         Z27, Z30, Z15
-	VFMADD231PS         Z28, Z30, Z16
-	VFMADD231PS         Z29, Z30, Z17
-	JPL                 quadgroup6next0
-	VBROADCASTSS        16(R9), Z30
-	VFMADD231PS         Z26, Z30, Z18
-	VFMADD231PS         Z27, Z30, Z19
-	VFMADD231PS         Z28, Z30, Z20
-	VFMADD231PS         Z29, Z30, Z21
-	JOC                 quadgroup6next0
-	VBROADCASTSS        20(R9), Z30
-	VFMADD231PS         Z26, Z30, Z22
-	VFMADD231PS         Z27, Z30, Z23
-	VFMADD231PS         Z28, Z30, Z24
-	VFMADD231PS         Z29, Z30, Z25
+	MOVQ         (R8), BP
+	VPBROADCASTQ (AX)(BP*1), Z26
+	VPSRLVD      Z0, Z26, Z26
+	VPERMPS      Z1, Z26, Z26
+	VPBROADCASTQ 8(AX)(BP*1), Z27
+	VPSRLVD      Z0, Z27, Z27
+	VPERMPS      Z1, Z27, Z27
+	VPBROADCASTQ 16(AX)(BP*1), Z28
+	VPSRLVD      Z0, Z28, Z28
+	VPERMPS      Z1, Z28, Z28
+	VPBROADCASTQ 24(AX)(BP*1), Z29
+	VPSRLVD      Z0, Z29, Z29
+	VPERMPS      Z1, Z29, Z29
+	VMULPS.BCST  (R14)(R15*1), Z28, Z28
+	VMULPS.BCST  (R14)(R15*1), Z29, Z29
+	VMULPS.BCST  (R14), Z26, Z26
+	VMULPS.BCST  (R14), Z27, Z27
+	ADDQ         a_Lsc+104(FP), R14
+	CMPQ         16(SP), $-126
+	VBROADCASTSS (R9), Z30
+	VFMADD231PS  Z26, Z30, Z2
+	VFMADD231PS  Z27, Z30, Z3
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	JEQ          quadgroup6next0
+	VBROADCASTSS 4(R9), Z30
+	VFMADD231PS  Z26, Z30, Z6
+	VFMADD231PS  Z27, Z30, Z7
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	JPS          quadgroup6next0
+	VBROADCASTSS 8(R9), Z30
+	VFMADD231PS  Z26, Z30, Z10
+	VFMADD231PS  Z27, Z30, Z11
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	JCC          quadgroup6next0
+	VBROADCASTSS 12(R9), Z30
+	VFMADD231PS  Z26, Z30, Z14
+	VFMADD231PS  Z27, Z30, Z15
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	JPL          quadgroup6next0
+	VBROADCASTSS 16(R9), Z30
+	VFMADD231PS  Z26, Z30, Z18
+	VFMADD231PS  Z27, Z30, Z19
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	JOC          quadgroup6next0
+	VBROADCASTSS 20(R9), Z30
+	VFMADD231PS  Z26, Z30, Z22
+	VFMADD231PS  Z27, Z30, Z23
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
 
 quadgroup6next0:
 	ADDQ $0x08, R8
@@ -59732,51 +59706,103 @@ quadgroup6store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z2, Z26, Z2
 	VMOVUPS Z2, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z3, Z2, Z3
 	VMOVUPS Z3, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z4, Z2, Z4
 	VMOVUPS Z4, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z5, Z2, Z5
 	VMOVUPS Z5, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z6, Z2, Z6
 	VMOVUPS Z6, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z7, Z2, Z7
 	VMOVUPS Z7, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z8, Z2, Z8
 	VMOVUPS Z8, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z9, Z2, Z9
 	VMOVUPS Z9, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z10, Z2, Z10
 	VMOVUPS Z10, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z11, Z2, Z11
 	VMOVUPS Z11, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z12, Z2, Z12
 	VMOVUPS Z12, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z13, Z2, Z13
 	VMOVUPS Z13, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z14, Z2, Z14
 	VMOVUPS Z14, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z15, Z2, Z15
 	VMOVUPS Z15, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z16, Z2, Z16
 	VMOVUPS Z16, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z17, Z2, Z17
 	VMOVUPS Z17, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z18, Z2, Z18
 	VMOVUPS Z18, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z19, Z2, Z19
 	VMOVUPS Z19, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z20, Z2, Z20
 	VMOVUPS Z20, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z21, Z2, Z21
 	VMOVUPS Z21, 192(AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z22, Z2, Z22
 	VMOVUPS Z22, (AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z23, Z2, Z23
 	VMOVUPS Z23, 64(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z24, Z2, Z24
 	VMOVUPS Z24, 128(AX)
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z25, Z2, Z25
 	VMOVUPS Z25, 192(AX)
 
 quadseveralstored:
 	ADDQ 24(SP), R13
 	ADDQ $0x40, R11
 	SUBQ $0x40, a_Scales_cap+96(FP)
-	JNZ  quad
+	JG   quad
+	ADDQ $0x04, a_Scales_len+88(FP)
+	MOVQ a_Group+112(FP), AX
+	ADDQ AX, a_Scales_cap+96(FP)
+	JG   quad
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), AX
 	MOVQ AX, a_Scales_cap+96(FP)
@@ -59806,32 +59832,34 @@ linegroup:
 	JE      linegroup1zero
 	MOVQ    a_O_cap+16(FP), AX
 	VMOVUPS (AX), Z2
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z2, Z26, Z2
 	JMP     linegroup1begin
 
 linegroup1zero:
 	VXORPS Z2, Z2, Z2
 
 linegroup1begin:
-	MOVQ                BX, R8
-	MOVQ                a_V_base+32(FP), AX
-	MOVQ                R11, R9
-	SHRQ                $0x01, R9
-	LEAQ                (AX)(R9*1), AX
-	LEAQ                (SI)(R13*4), R9
-	MOVQ                a_Scales_len+88(FP), R14
-	MOVQ                a_V_len+40(FP), R10
-	TESTQ               $+1, R10
-	JZ                  linegroup1keys
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	DECQ                R10
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	MOVQ             R11, R9
+	SHRQ             $0x01, R9
+	LEAQ             (AX)(R9*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             a_Scales_len+88(FP), R14
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup1keys
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
 
 linegroup1keys:
 	TESTQ   R10, R10
@@ -59855,29 +59883,31 @@ linegroup1turn:
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	SUBQ                $0x02, R10
-	JNZ                 linegroup1turn
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup1turn
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z2, Z26, Z2
 	VMOVUPS Z2, (AX)
 	INCQ    R13
 	JMP     linenext
@@ -59899,34 +59929,50 @@ lineseveral:
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
 	VMOVUPS (AX), Z2
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z2, Z26, Z2
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z3
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z3, Z26, Z3
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z4
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z4, Z26, Z4
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z5
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z5, Z26, Z5
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z6
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z6, Z26, Z6
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z7
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z7, Z26, Z7
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z8
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z8, Z26, Z8
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z9
+	VMOVUPS toNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z9, Z26, Z9
 	JMP     lineseveralbegin
 
 lineseveralzero:
@@ -59948,27 +59994,27 @@ lineseveralbegin:
 	JGE  linegroup3
 
 	// 2 queries.
-	MOVQ                BX, R8
-	MOVQ                a_V_base+32(FP), AX
-	MOVQ                R11, R9
-	SHRQ                $0x01, R9
-	LEAQ                (AX)(R9*1), AX
-	LEAQ                (SI)(R13*4), R9
-	MOVQ                a_Scales_len+88(FP), R14
-	MOVQ                a_V_len+40(FP), R10
-	TESTQ               $+1, R10
-	JZ                  linegroup2keys
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	DECQ                R10
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	MOVQ             R11, R9
+	SHRQ             $0x01, R9
+	LEAQ             (AX)(R9*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             a_Scales_len+88(FP), R14
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup2keys
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
 
 linegroup2keys:
 	TESTQ   R10, R10
@@ -59992,56 +60038,56 @@ linegroup2turn:
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	SUBQ                $0x02, R10
-	JNZ                 linegroup2turn
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup2turn
 
 linegroup2store:
 	// 3 queries.
 	JMP lineseveralstore
 
 linegroup3:
-	MOVQ                BX, R8
-	MOVQ                a_V_base+32(FP), AX
-	MOVQ                R11, R9
-	SHRQ                $0x01, R9
-	LEAQ                (AX)(R9*1), AX
-	LEAQ                (SI)(R13*4), R9
-	MOVQ                a_Scales_len+88(FP), R14
-	MOVQ                a_V_len+40(FP), R10
-	TESTQ               $+1, R10
-	JZ                  linegroup3keys
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	DECQ                R10
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	MOVQ             R11, R9
+	SHRQ             $0x01, R9
+	LEAQ             (AX)(R9*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             a_Scales_len+88(FP), R14
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup3keys
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
 
 linegroup3keys:
 	TESTQ   R10, R10
@@ -60065,59 +60111,59 @@ linegroup3turn:
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	SUBQ                $0x02, R10
-	JNZ                 linegroup3turn
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup3turn
 
 linegroup3store:
 	// 4 queries.
 	JMP lineseveralstore
 
 linegroup4:
-	MOVQ                BX, R8
-	MOVQ                a_V_base+32(FP), AX
-	MOVQ                R11, R9
-	SHRQ                $0x01, R9
-	LEAQ                (AX)(R9*1), AX
-	LEAQ                (SI)(R13*4), R9
-	MOVQ                a_Scales_len+88(FP), R14
-	MOVQ                a_V_len+40(FP), R10
-	TESTQ               $+1, R10
-	JZ                  linegroup4keys
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	DECQ                R10
+	MOVQ             BX, R8
+	MOVQ             a_V_base+32(FP), AX
+	MOVQ             R11, R9
+	SHRQ             $0x01, R9
+	LEAQ             (AX)(R9*1), AX
+	LEAQ             (SI)(R13*4), R9
+	MOVQ             a_Scales_len+88(FP), R14
+	MOVQ             a_V_len+40(FP), R10
+	TESTQ            $+1, R10
+	JZ               linegroup4keys
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST 12(R9), Z26, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	DECQ             R10
 
 linegroup4keys:
 	TESTQ   R10, R10
@@ -60141,32 +60187,32 @@ linegroup4turn:
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	ADDQ                $0x08, R8
-	ADDQ                DI, R9
-	SUBQ                $0x02, R10
-	JNZ                 linegroup4turn
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST 12(R9), Z26, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST 12(R9), Z26, Z5
+	ADDQ             $0x08, R8
+	ADDQ             DI, R9
+	SUBQ             $0x02, R10
+	JNZ              linegroup4turn
 
 linegroup4store:
 	// 5 to 8 queries.
@@ -60209,24 +60255,24 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	MOVQ                (R8), R15
-	VPMULTISHIFTQB.BCST (AX)(R15*1), Z0, Z26
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z26
-	VSUBPS              Z1, Z26, Z26
-	VMULPS.BCST         (R14), Z26, Z26
-	ADDQ                a_Lsc+104(FP), R14
-	CMPQ                16(SP), $-126
-	VFMADD231PS.BCST    (R9), Z26, Z2
-	VFMADD231PS.BCST    4(R9), Z26, Z3
-	VFMADD231PS.BCST    8(R9), Z26, Z4
-	VFMADD231PS.BCST    12(R9), Z26, Z5
-	VFMADD231PS.BCST    16(R9), Z26, Z6
-	JEQ                 linegroup8next0
-	VFMADD231PS.BCST    20(R9), Z26, Z7
-	JPS                 linegroup8next0
-	VFMADD231PS.BCST    24(R9), Z26, Z8
-	JCC                 linegroup8next0
-	VFMADD231PS.BCST    28(R9), Z26, Z9
+	MOVQ             (R8), R15
+	VPBROADCASTQ     (AX)(R15*1), Z26
+	VPSRLVD          Z0, Z26, Z26
+	VPERMPS          Z1, Z26, Z26
+	VMULPS.BCST      (R14), Z26, Z26
+	ADDQ             a_Lsc+104(FP), R14
+	CMPQ             16(SP), $-126
+	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST 12(R9), Z26, Z5
+	VFMADD231PS.BCST 16(R9), Z26, Z6
+	JEQ              linegroup8next0
+	VFMADD231PS.BCST 20(R9), Z26, Z7
+	JPS              linegroup8next0
+	VFMADD231PS.BCST 24(R9), Z26, Z8
+	JCC              linegroup8next0
+	VFMADD231PS.BCST 28(R9), Z26, Z9
 
 linegroup8next0:
 	ADDQ  $0x08, R8
@@ -60242,34 +60288,50 @@ lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
+	VPERMPS Z2, Z26, Z2
 	VMOVUPS Z2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z3, Z2, Z3
 	VMOVUPS Z3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z4, Z2, Z4
 	VMOVUPS Z4, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z5, Z2, Z5
 	VMOVUPS Z5, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z6, Z2, Z6
 	VMOVUPS Z6, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z7, Z2, Z7
 	VMOVUPS Z7, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z8, Z2, Z8
 	VMOVUPS Z8, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralstored
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS Z9, Z2, Z9
 	VMOVUPS Z9, (AX)
 
 lineseveralstored:
@@ -60280,7 +60342,7 @@ linenext:
 	JL   linegroup
 	ADDQ $0x10, R11
 	SUBQ $0x10, a_Scales_cap+96(FP)
-	JNZ  line
+	JG   line
 	ADDQ $0x04, a_Scales_len+88(FP)
 	MOVQ a_Group+112(FP), AX
 	MOVQ AX, a_Scales_cap+96(FP)
@@ -60325,21 +60387,29 @@ rest1group:
 	MOVQ      24(SP), DX
 	VPMOVD2M  Z26, K1
 	VMOVUPS.Z (AX), K1, Z2
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
+	VPERMPS   Z2, Z27, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
 	VPMOVD2M  Z26, K1
 	VMOVUPS.Z (AX), K1, Z3
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
+	VPERMPS   Z3, Z27, Z3
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
 	VPMOVD2M  Z26, K1
 	VMOVUPS.Z (AX), K1, Z4
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
+	VPERMPS   Z4, Z27, Z4
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
 	VPMOVD2M  Z26, K1
 	VMOVUPS.Z (AX), K1, Z5
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
+	VPERMPS   Z5, Z27, Z5
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -60370,20 +60440,20 @@ rest1severalbegin:
 	PCALIGN $0x40
 
 rest1group4turn:
-	MOVQ                (R8), CX
-	VPMULTISHIFTQB.BCST (AX)(CX*1), Z0, Z27
-	VPTERNLOGD          $0x6c, const0000000fAVX512<>+0(SB), Z1, Z27
-	VSUBPS              Z1, Z27, Z27
-	VMULPS.BCST         (R14), Z27, Z27
-	ADDQ                a_Lsc+104(FP), R14
-	CMPQ                16(SP), $-126
-	VFMADD231PS.BCST    (R9), Z27, Z2
-	JEQ                 rest1group4next0
-	VFMADD231PS.BCST    4(R9), Z27, Z3
-	JPS                 rest1group4next0
-	VFMADD231PS.BCST    8(R9), Z27, Z4
-	JCC                 rest1group4next0
-	VFMADD231PS.BCST    12(R9), Z27, Z5
+	MOVQ             (R8), CX
+	VPBROADCASTQ     (AX)(CX*1), Z27
+	VPSRLVD          Z0, Z27, Z27
+	VPERMPS          Z1, Z27, Z27
+	VMULPS.BCST      (R14), Z27, Z27
+	ADDQ             a_Lsc+104(FP), R14
+	CMPQ             16(SP), $-126
+	VFMADD231PS.BCST (R9), Z27, Z2
+	JEQ              rest1group4next0
+	VFMADD231PS.BCST 4(R9), Z27, Z3
+	JPS              rest1group4next0
+	VFMADD231PS.BCST 8(R9), Z27, Z4
+	JCC              rest1group4next0
+	VFMADD231PS.BCST 12(R9), Z27, Z5
 
 rest1group4next0:
 	ADDQ $0x08, R8
@@ -60395,21 +60465,29 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
 	MOVQ     24(SP), DX
+	VMOVUPS  fromNibblesAVX512<>+0(SB), Z27
+	VPERMPS  Z2, Z27, Z2
 	VPMOVD2M Z26, K1
 	VMOVUPS  Z2, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
+	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS  Z3, Z2, Z3
 	VPMOVD2M Z26, K1
 	VMOVUPS  Z3, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
+	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS  Z4, Z2, Z4
 	VPMOVD2M Z26, K1
 	VMOVUPS  Z4, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
+	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
+	VPERMPS  Z5, Z2, Z5
 	VPMOVD2M Z26, K1
 	VMOVUPS  Z5, K1, (AX)
 
@@ -60441,8 +60519,17 @@ done:
 	VZEROUPPER
 	RET
 
-DATA startsInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00 \x00\x00\x00$\x00\x00\x00(\x00\x00\x00,\x00\x00\x000\x00\x00\x004\x00\x00\x008\x00\x00\x00<\x00\x00\x00"
-GLOBL startsInt4AVX512<>(SB), RODATA|NOPTR, $64
+DATA downInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00\x1c\x00\x00\x00"
+GLOBL downInt4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA numbersInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00\xc1\x00\x00\xe0\xc0\x00\x00\xc0\xc0\x00\x00\xa0\xc0\x00\x00\x80\xc0\x00\x00@\xc0\x00\x00\x00\xc0\x00\x00\x80\xbf"
+GLOBL numbersInt4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA toNibblesAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\n\x00\x00\x00\x03\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\f\x00\x00\x00\x05\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\x0e\x00\x00\x00\a\x00\x00\x00\x0f\x00\x00\x00"
+GLOBL toNibblesAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA fromNibblesAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\x06\x00\x00\x00\b\x00\x00\x00\n\x00\x00\x00\f\x00\x00\x00\x0e\x00\x00\x00\x01\x00\x00\x00\x03\x00\x00\x00\x05\x00\x00\x00\a\x00\x00\x00\t\x00\x00\x00\v\x00\x00\x00\r\x00\x00\x00\x0f\x00\x00\x00"
+GLOBL fromNibblesAVX512<>(SB), RODATA|NOPTR, $64
 
 DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64

@@ -190,6 +190,7 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 		QKRowsInt8: skinnyQKRowsInt8AVX512,
 		PVRowsInt8: skinnyPVRowsInt8AVX512,
 		QKRowsInt4: skinnyQKRowsInt4AVX512,
+		PVRowsInt4: skinnyPVRowsInt4AVX512,
 		Softmax:    skinnySoftmaxAVX512,
 		Merge:      skinnyMergeAVX512,
 		Unpack:     skinnyUnpackAVX512,
@@ -221,7 +222,6 @@ var Skinny = []ukernel.Override[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		QKRowsF8E4M3: skinnyQKRowsF8E4M3AVX512,
 		QKRowsF8E5M2: skinnyQKRowsF8E5M2AVX512,
-		PVRowsInt4:   skinnyPVRowsInt4AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VBMI"}, Kernels: ukernel.SkinnyKernels{
 		PVRowsF8E4M3: skinnyPVRowsF8E4M3AVX512,

@@ -29,7 +29,7 @@ func BenchmarkSkinny(b *testing.B) {
 								memory[i] = 0x3800 | uint16(i%251) // finite in all types
 							}
 						}
-						bytes, keys, at := c.bytes*skinnyColumns, skinnyBlock, 0
+						bytes, keys, at := c.bytes, skinnyBlock, 0
 						if from == "L1" {
 							keys = 8 << 10 / bytes
 						}
@@ -53,9 +53,11 @@ func BenchmarkSkinny(b *testing.B) {
 // The numbers of query rows; the widths of tiles that have fewer lanes do not do.
 var skinnyRows = []int{1, 2, 4, 8}
 
-// The columns of the rows, the rows of a block, and how many bytes ahead they are prefetched.
+// The columns of the rows, those of int4 that share a scale, the rows of a block, and how many bytes
+// ahead they are prefetched.
 const (
 	skinnyColumns = 128
+	packedGroup   = 32
 	skinnyBlock   = 256
 	skinnyAhead   = 8 << 10
 )
@@ -63,49 +65,71 @@ const (
 // A skinnyCase calls a kernel on some keys or values of its type at x.
 type skinnyCase struct {
 	kernel string
-	bytes  int // of a number
+	bytes  int // of a row
 	call   func(x, next unsafe.Pointer, rows, keys int)
 }
 
 func skinnyCases(p *kernelSet) (cases []skinnyCase) {
-	const d = skinnyColumns
+	const d, packed = skinnyColumns, skinnyColumns / 2
 	k, w := &p.Skinny, p.Lanes
 	s, q, o := testutil.Floats(skinnyBlock*w), testutil.Floats(d*w), make([]float32, w*d)
-	top, scales := testutil.Filled(w, 1), testutil.Filled(skinnyBlock, 1)
+	top, scales := testutil.Filled(w, 1), testutil.Filled(d/packedGroup*skinnyBlock, 1)
 	pairs := make([]int32, skinnyBlock*w)
 	add := func(kernel string, bytes int, has bool, call func(x, next unsafe.Pointer, rows, keys int)) {
 		if has {
 			cases = append(cases, skinnyCase{kernel, bytes, call})
 		}
 	}
-	add("QK", 4, k.QK != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("QK", 4*d, k.QK != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.QK(s, numbers[float32](x, m), d, q, n, m, d, top, numbers[float32](next, m), 0)
 	})
-	add("PV", 4, k.PV != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("PV", 4*d, k.PV != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.PV(o, d, numbers[float32](x, m), d, s, w, n, m, d, false, numbers[float32](next, m), 0)
 	})
-	add("QKF16", 2, k.QKF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("QKF16", 2*d, k.QKF16 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.QKF16(s, numbers[uint16](x, m), d, q, n, m, d, top, numbers[uint16](next, m), 0)
 	})
-	add("PVF16", 2, k.PVF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("PVF16", 2*d, k.PVF16 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.PVF16(o, d, numbers[uint16](x, m), d, s, w, n, m, d, false, numbers[uint16](next, m), 0)
 	})
-	add("QKBF16", 2, k.QKBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("QKBF16", 2*d, k.QKBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.QKBF16(s, numbers[uint16](x, m), d, q, n, m, d, top, numbers[uint16](next, m), 0)
 	})
-	add("PVBF16", 2, k.PVBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("PVBF16", 2*d, k.PVBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.PVBF16(o, d, numbers[uint16](x, m), d, s, w, n, m, d, false, numbers[uint16](next, m), 0)
 	})
-	add("QKInt8", 1, k.QKInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("QKInt8", d, k.QKInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.QKInt8(ukernel.QKInt8Args{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Group: d, Q: q, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
 	})
-	add("PVInt8", 1, k.PVInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("PVInt8", d, k.PVInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.PVInt8(ukernel.PVInt8Args{O: o, Ldo: d, V: numbers[int8](x, m), Ldv: d, Scales: scales, Lsc: 1, Group: d, P: s, Ldp: w, N: n, M: m, Dv: d, Next: numbers[int8](next, m)})
 	})
-	add("QKCodes", 1, k.QKCodes != nil, func(x, next unsafe.Pointer, n, m int) {
+	off, ahead := make([]int, skinnyBlock), make([]int, skinnyBlock)
+	for i := range off {
+		off[i] = i * packed
+		ahead[i] = off[i] + skinnyAhead
+	}
+	add("QKRowsInt4", packed, k.QKRowsInt4 != nil, func(x, _ unsafe.Pointer, n, m int) {
+		k.QKRowsInt4(ukernel.QKRowsInt8Args{S: s, K: numbers[int8](x, m), Off: off[:m], Scales: scales, Lsc: m, Group: packedGroup, Q: q, N: n, D: d, Max: top, Next: ahead[:m]})
+	})
+	add("PVRowsInt4", packed, k.PVRowsInt4 != nil, func(x, _ unsafe.Pointer, n, m int) {
+		k.PVRowsInt4(ukernel.PVRowsInt8Args{O: o, Ldo: d, V: numbers[int8](x, m), Off: off[:m], Scales: scales, Lsc: d / packedGroup, Group: packedGroup, P: s, Ldp: w, N: n, Dv: d, Next: ahead[:m]})
+	})
+	bytes, far := make([]int, skinnyBlock), make([]int, skinnyBlock)
+	for i := range bytes {
+		bytes[i] = i * d
+		far[i] = bytes[i] + skinnyAhead
+	}
+	add("QKRowsF8", d, k.QKRowsF8E4M3 != nil, func(x, _ unsafe.Pointer, n, m int) {
+		k.QKRowsF8E4M3(s, numbers[byte](x, m), bytes[:m], q, n, d, top, far[:m])
+	})
+	add("PVRowsF8", d, k.PVRowsF8E4M3 != nil, func(x, _ unsafe.Pointer, n, m int) {
+		k.PVRowsF8E4M3(o, d, numbers[byte](x, m), bytes[:m], s, w, n, d, false, far[:m])
+	})
+	add("QKCodes", d, k.QKCodes != nil, func(x, next unsafe.Pointer, n, m int) {
 		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Group: d, Q: pairs, Unit: top, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
 	})
-	add("PVCodes", 1, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
+	add("PVCodes", d, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
 		v, then := numbers[int8](x, m), numbers[int8](next, m)
 		for j := 0; j < m; j += ukernel.ValueSegment {
 			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v[j*d:], Ldv: d, Pairs: pairs, Ldp: w, Unit: top, Group: d, N: n, M: min(ukernel.ValueSegment, m-j), Dv: d, Load: j > 0, Next: then[j*d:]})

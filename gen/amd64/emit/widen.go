@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -23,18 +25,20 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 }
 
 // LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 the 4 bits of each lane
-// are shifted down and widened as WidenNibble does. A table of the 16 numbers takes one instruction
-// less, but a port that FMAs need.
+// are shifted down and looked up: VPERMPS takes the last 4 bits of an index. The lanes are in the
+// order of ToNibbles then, as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would
+// put them in order, but takes a port that FMAs need.
 func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 	if g.EVEX() {
-		starts := make([]uint32, 16)
-		for i := range starts {
-			starts[i] = uint32(4 * i)
+		downs, numbers := make([]uint32, 16), make([]uint32, 16)
+		for i := range downs {
+			downs[i], numbers[i] = uint32(4*(i/2)), math.Float32bits(float32((i+8)%16-8))
 		}
-		at, mask, sign := g.AtHand(g.Repeated("startsInt4", starts...)), g.Constant(0xf), g.AtHand(g.Constant(0x4b000008))
+		down, table := g.AtHand(g.Repeated("downInt4", downs...)), g.AtHand(g.Repeated("numbersInt4", numbers...))
 		return func(m operand.Mem, v reg.VecVirtual) {
-			g.VPMULTISHIFTQB_BCST(m, at, v)
-			g.biased(v, mask, sign, v)
+			g.VPBROADCASTQ(m, v)
+			g.VPSRLVD(down, v, v)
+			g.VPERMPS(table, v, v)
 		}
 	}
 	up := g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)
@@ -44,6 +48,24 @@ func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 		g.VPSRAD(operand.Imm(28), v, v)
 		g.VCVTDQ2PS(v, v)
 	}
+}
+
+// FromNibbles brings lanes in the order of LoadNibbles into that of columns, and ToNibbles back.
+func (g *Gen) FromNibbles(v reg.VecVirtual) {
+	g.permute("fromNibbles", func(i int) uint32 { return uint32(i%8*2 + i/8) }, v)
+}
+
+func (g *Gen) ToNibbles(v reg.VecVirtual) {
+	g.permute("toNibbles", func(i int) uint32 { return uint32(i%2*8 + i/2) }, v)
+}
+
+func (g *Gen) permute(name string, from func(i int) uint32, v reg.VecVirtual) {
+	lanes, order := make([]uint32, 16), g.Vec()
+	for i := range lanes {
+		lanes[i] = from(i)
+	}
+	g.VMOVUPS(g.Repeated(name, lanes...), order)
+	g.VPERMPS(v, order, v)
 }
 
 // LoadWideWhere is LoadWide of a narrow type with AVX-512, for the lanes of a mask. It reads

@@ -23,16 +23,20 @@ import (
 
 // aheadFrom is the least number of queries for which steps of a narrow type do that, 0 for none.
 // bfloat16 with one query, which takes the least time, would then wait for memory and, on Zen 4,
-// read a seventh less per second. How float32 fares depends on the CPU: on Zen 4 it would gain 4%
-// with 2 queries and lose as much with 8, so its variants say.
+// read a seventh less per second. A step of int4 or fp8 has so many instructions that Zen 5 does
+// not see the next vector's FMAs beside those of a vector, whose chains are too few. Tiles of twice
+// 16 keys widen a column of both vectors at a time instead. How float32 fares depends on the CPU: on
+// Zen 4 it would gain 4% with 2 queries and lose as much with 8, so its variants say.
 func (g *gen) aheadFrom(e spec.Element) int {
 	switch {
 	case e == spec.BF16 && g.EVEX():
 		return 2
 	case e == spec.BF16:
 		return fewBF16
-	case e == spec.F16 || g.EVEX():
+	case e == spec.F16 || e == spec.Int8 && g.EVEX():
 		return 1
+	case g.EVEX():
+		return doubledQueries + 1
 	}
 	return 0
 }
@@ -87,7 +91,7 @@ func (f *qkEmitter) startAhead() {
 		f.g.MOVQ(f.ld4, rows)
 		f.g.SHLQ(operand.Imm(2), rows)
 	}
-	if f.most() > 1 {
+	if f.most() > 1 && leastOf(f.variants[0]) <= doubledQueries {
 		f.g.CMPQ(f.g.Argument("n"), operand.Imm(doubledQueries))
 		f.g.JG(operand.LabelRef("once"))
 		f.g.CMPQ(left, operand.Imm(spec.SkinnyKeys))

@@ -75,7 +75,7 @@ func (f *pvEmitter) begin() {
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
 	f.wide = g.newValueWidener(v)
 	if v.IsScaled() {
-		f.sj = g.GP64()
+		f.sj, f.other = g.GP64(), g.GP64()
 		f.lsc, f.perScale = g.Argument("lsc"), g.Argument("group")
 		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
 		g.SHLQ(operand.Imm(2), f.lsc)
@@ -92,6 +92,7 @@ type pvEmitter struct {
 	ldp     reg.GPVirtual // in bytes
 	vj, pj  reg.GPVirtual // of the step
 	sj      reg.GPVirtual // its scale
+	other   reg.GPVirtual // bytes from there to the scale of the second half of a quad of int4
 	steps   reg.GPVirtual // left
 	column  reg.GPVirtual
 	columns reg.GPVirtual // left
@@ -205,8 +206,15 @@ func (f *pvEmitter) startScales() {
 func (f *pvEmitter) nextScales(s columnBlock) {
 	if f.element.IsScaled() {
 		f.g.SUBQ(operand.Imm(uint64(s.columns)), f.ofScale)
-		f.g.JNZ(operand.LabelRef(s.name))
+		f.g.JG(operand.LabelRef(s.name))
 		f.g.ADDQ(operand.Imm(4), f.scale)
+		if f.element == spec.Int4 && s.lines > 1 { // a quad may end within the next scale's columns
+			group := f.g.GP64()
+			f.g.MOVQ(f.perScale, group)
+			f.g.ADDQ(group, f.ofScale)
+			f.g.JG(operand.LabelRef(s.name))
+			f.g.ADDQ(operand.Imm(4), f.scale)
+		}
 		f.g.Move(f.perScale, f.ofScale)
 	}
 }
@@ -369,9 +377,15 @@ func (f *pvEmitter) loadSum(s columnBlock, row operand.Mem, x int, v reg.VecVirt
 	default:
 		f.g.VMOVUPS(m, v)
 	}
+	if f.element == spec.Int4 && f.g.EVEX() {
+		f.g.ToNibbles(v)
+	}
 }
 
 func (f *pvEmitter) store(s columnBlock, row operand.Mem, x int, v reg.VecVirtual) {
+	if f.element == spec.Int4 && f.g.EVEX() {
+		f.g.FromNibbles(v)
+	}
 	switch m := f.sum(s, row, x); {
 	case s.isMasked(x):
 		f.g.VMOVUPS(v, f.where[x], m)
@@ -533,22 +547,24 @@ func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 }
 
 // fits skips the blocks of several lines if the queries are more than one group, which would read
-// V more than once, or if the columns of a block have more than one scale. A whole line of fp8
-// takes fewer instructions a column than its parts, so that further queries read V again.
+// V more than once, or if the columns of a block of int8 have more than one scale. A whole line of
+// fp8 takes fewer instructions a column than its parts, so that further queries read V again.
 func (f *pvEmitter) fits(s columnBlock) {
 	if f.element.IsFloat8() {
 		return
 	}
 	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most())))
 	f.g.JG(operand.LabelRef(s.name + "end"))
-	if f.element.IsScaled() {
-		if s.parts {
-			f.g.CMPQ(f.columns, f.ofScale)
-			f.g.JG(operand.LabelRef(s.name + "end"))
-		} else {
-			f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
-			f.g.JL(operand.LabelRef(s.name + "end"))
-		}
+	switch f.element {
+	case spec.Int8:
+		f.g.CMPQ(f.columns, f.ofScale)
+		f.g.JG(operand.LabelRef(s.name + "end"))
+	case spec.Int4:
+		f.g.XORQ(f.other, f.other)
+		f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))
+		f.g.JGE(operand.LabelRef(s.name + "one"))
+		f.g.MOVQ(operand.U32(4), f.other)
+		f.g.Label(s.name + "one")
 	}
 }
 
@@ -762,7 +778,12 @@ func (f *pvEmitter) stepBetween(s columnBlock, acc [][]reg.VecVirtual, before fu
 	v, row := f.g.Vecs(s.vectors), f.way.row()
 	f.load(s, row, v, before)
 	if f.element.IsScaled() {
-		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
+		first := v
+		if f.element == spec.Int4 && s.lines > 1 {
+			first = v[:len(v)/2]
+			f.g.MulBroadcast(f.g.Context, emit.Indexed(f.sj, f.other, 1), v[len(first):])
+		}
+		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), first)
 		f.g.ADDQ(f.lsc, f.sj)
 	}
 	f.rows.Compare()

@@ -32,6 +32,8 @@ func (f *qkEmitter) tilesOf(e spec.Element) []tile {
 		return []tile{{fewRows, 1, false}, {emit.Span{Least: fewRows.Most + 1, Most: rows}, 1, false}}
 	case f.most() > 1 && from == 1:
 		return []tile{{emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: 1, Most: doubledQueries}, 2, true}}
+	case f.most() > 1 && from > doubledQueries:
+		return []tile{{emit.Span{Least: 1, Most: doubledQueries}, 2, false}, {emit.Span{Least: 4, Most: rows}, 1, true}}
 	case f.most() > 1:
 		return []tile{{emit.Span{Least: 1, Most: from - 1}, 2, false}, {emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: from, Most: doubledQueries}, 2, true}}
 	case from == 1:
