@@ -52,7 +52,7 @@ func (g *gen) Gather() {
 		g.MOVQ(size, last)
 		g.SUBQ(operand.Imm(uint64(part.bytes)), last)
 		g.JL(operand.LabelRef(name + "end"))
-		g.eachPart(name, src, g.Slice("off"), rows, last, part.bytes, func(from, at reg.Register) {
+		g.eachPart(name, src, g.Slice("off"), rows, last, part.bytes, part.bytes != spec.LineBytes/2, func(from, at reg.Register) {
 			part.copy(emit.Indexed(from, at, 1), emit.Indexed(to, at, 1))
 		}, func() { g.ADDQ(size, to) })
 		g.JMP(operand.LabelRef("ahead"))
@@ -62,7 +62,7 @@ func (g *gen) Gather() {
 	g.MOVQ(size, last)
 	g.DECQ(last)
 	g.Comment("The last byte may lie in one line more.")
-	g.eachPart("next", src, g.Slice("next"), g.SliceLen("off"), last, spec.LineBytes, func(from, at reg.Register) {
+	g.eachPart("next", src, g.Slice("next"), g.SliceLen("off"), last, spec.LineBytes, true, func(from, at reg.Register) {
 		g.PREFETCHT1(emit.Indexed(from, at, 1))
 	}, func() {})
 	g.Label("end")
@@ -70,8 +70,9 @@ func (g *gen) Gather() {
 }
 
 // eachPart emits a loop over rows that begin at off, and in it a loop over parts of so many bytes
-// up to the last one, which may begin within the part before. After a row comes end.
-func (g *gen) eachPart(name string, src, off, rows, last reg.GPVirtual, bytes int, part func(from, at reg.Register), end func()) {
+// up to the last one, which may begin within the part before. Without repeats there is at most one
+// part before the last one. After a row comes end.
+func (g *gen) eachPart(name string, src, off, rows, last reg.GPVirtual, bytes int, repeats bool, part func(from, at reg.Register), end func()) {
 	from, at := g.GP64(), g.GP64()
 	g.Label(name)
 	g.MOVQ(emit.At(off, 0), from)
@@ -81,9 +82,11 @@ func (g *gen) eachPart(name string, src, off, rows, last reg.GPVirtual, bytes in
 	g.JZ(operand.LabelRef(name + "last"))
 	g.Label(name + "part")
 	part(from, at)
-	g.ADDQ(operand.Imm(uint64(bytes)), at)
-	g.CMPQ(at, last)
-	g.JL(operand.LabelRef(name + "part"))
+	if repeats {
+		g.ADDQ(operand.Imm(uint64(bytes)), at)
+		g.CMPQ(at, last)
+		g.JL(operand.LabelRef(name + "part"))
+	}
 	g.Label(name + "last")
 	part(from, last)
 	end()
