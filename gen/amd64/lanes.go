@@ -84,7 +84,7 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true, SlowDiv: true, Prefetch: true, Wide: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true, Prefetch: true, Wide: true}
 	}
 	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true, Prefetch: true}
 }

@@ -180,15 +180,14 @@ func (p *Program) Across() (list []*Stream) {
 
 // Traits are what a program should know of an instruction set.
 type Traits struct {
-	Exp2    Exp2Style
-	Abs     bool // there is an instruction for it
-	Lookup  LookupStyle
-	OneNaN  bool // operations have the NaN of the contract
-	Masked  bool // comparisons under a mask: Within is one condition
-	Halves  bool // there is a conversion to float16
-	Fused   bool // a MulAdd that underflows takes no longer than others, but a Mul does
-	SlowDiv bool // a Div takes as long as about 20 other operations
-	Skips   bool // it has the steps of Builder.Rare, and CPUs that take long for subnormal numbers
+	Exp2   Exp2Style
+	Abs    bool // there is an instruction for it
+	Lookup LookupStyle
+	OneNaN bool // operations have the NaN of the contract
+	Masked bool // comparisons under a mask: Within is one condition
+	Halves bool // there is a conversion to float16
+	Fused  bool // a MulAdd that underflows takes no longer than others, but a Mul does
+	Skips  bool // it has the steps of Builder.Rare, and CPUs that take long for subnormal numbers
 
 	Wide     bool // CPUs have kernels with narrower vectors, too, and take those that are Narrow
 	Prefetch bool // there are instructions for Soon

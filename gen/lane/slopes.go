@@ -111,37 +111,11 @@ func siluSlope(b *Builder, x *Value) (y, k *Value) {
 func siluSlopeWays(b *Builder, x *Value) Ways { return siluWays(b, x, lastSiLU) }
 
 func usualSiLUSlope(b *Builder, _ *Value, in []*Value) (y, k *Value) {
-	if b.SlowDiv {
-		return quickSiLUSlope(b, in[0], in[1])
-	}
 	z, one := in[0], b.Const(spec.One)
 	p, negP := b.powers(b.siluSums(in[1]))
 	rest := b.Add(b.Div(z, b.Add(negP, one)), one) // 1 - SiLU(-x)
 	y = b.fraction(z, p)
 	return y, b.Mul(b.Div(y, z), rest)
-}
-
-// quickSiLUSlope has two divisions in place of three, which would bound the time. SiLU is y = x/s
-// with s = 1+2^t, and y·(1/x) is nearly 1/s. So y·2^t and y·(1/x) are nearly the other two
-// quotients, x/o with o = 1+2^-t and y/x. To each its remainder is added, times the inverse of its
-// divisor (Markstein, see quotients). For all numbers within the limits of the Rare, the sums are
-// the quotients as a division rounds them: the proofs try all. For y/x both are 2^64 times as
-// large, so that no remainder is subnormal. c is x where y is usual.
-func quickSiLUSlope(b *Builder, z, c *Value) (y, k *Value) {
-	one, scale := b.Const(spec.One), b.number(0x1p64)
-	x := b.Mul(c, scale)
-	perX := b.Div(one, x)
-	p, negP := b.powers(b.siluSums(c))
-	y = b.fraction(z, p)
-	large := b.Mul(y, scale)
-	perS := b.Mul(large, perX)
-	rest := b.Add(b.corrected(b.Mul(y, p), c, b.Add(negP, one), b.Mul(perS, p)), one) // 1 - SiLU(-x)
-	return y, b.Mul(b.corrected(perS, large, x, perX), rest)
-}
-
-// corrected adds the remainder of x/y, of which q is nearly the quotient, times the inverse of y.
-func (b *Builder) corrected(q, x, y, inverse *Value) *Value {
-	return b.MulAdd(b.NegMulAdd(q, y, x), inverse, q)
 }
 
 // visible is c, but 2^-30 for magnitudes of x below: that makes the same sums with numbers near 1.
