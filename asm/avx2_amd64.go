@@ -121,6 +121,16 @@ func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byt
 //go:noescape
 func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8BlocksDotAVX2 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8BlocksDotAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS8AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+//
+//go:noescape
+func weightGemmInt8DotS8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS8AVX2 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
@@ -146,6 +156,11 @@ func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byt
 //go:noescape
 func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8DotS4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+//
+//go:noescape
+func weightGemmInt8DotS4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenS4AVX2 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
@@ -160,6 +175,11 @@ func weightGemmU4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byt
 //
 //go:noescape
 func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotU4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+//
+//go:noescape
+func weightGemmInt8DotU4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU4AVX2 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
@@ -176,6 +196,16 @@ func weightGemmE2M1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []b
 //go:noescape
 func weightGemmInt8E2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8ValuesDotAVX2 is a product with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8ValuesDotAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotE2M1AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+//
+//go:noescape
+func weightGemmInt8DotE2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenE2M1AVX2 is BlockKernels.Widen, see package ukernel. The format is E2M1.
 //
 //go:noescape
@@ -190,6 +220,11 @@ func weightGemmIQ4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []by
 //
 //go:noescape
 func weightGemmInt8IQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotIQ4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+//
+//go:noescape
+func weightGemmInt8DotIQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenIQ4AVX2 is BlockKernels.Widen, see package ukernel. The format is IQ4.
 //
@@ -256,6 +291,16 @@ func weightGemmInt8Minima5AVX2(c []float32, ldc int, x []uint32, ldx int, b []by
 //go:noescape
 func weightGemmInt8U5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8BytesAVX2 is a product of many rows with quantized weights, to which kernels jump.
+//
+//go:noescape
+func weightGemmInt8BytesAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotU5x32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+//
+//go:noescape
+func weightGemmInt8DotU5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenU5x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
@@ -285,6 +330,11 @@ func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS6x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightGemmInt8DotS6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS5x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //

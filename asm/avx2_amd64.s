@@ -7169,7 +7169,7 @@ vectors2rows4lanes:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	VMOVDQU const00ff00ffAVX2<>+0(SB), Y8
+	VMOVUPS const00ff00ffAVX2<>+0(SB), Y8
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
@@ -7364,7 +7364,7 @@ vectors2rows2lanes:
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	VMOVDQU const00ff00ffAVX2<>+0(SB), Y4
+	VMOVUPS const00ff00ffAVX2<>+0(SB), Y4
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
@@ -7484,7 +7484,7 @@ vectors6rows1block:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	VMOVDQU const00ff00ffAVX2<>+0(SB), Y6
+	VMOVUPS const00ff00ffAVX2<>+0(SB), Y6
 	LEAQ    (SP), R9
 	MOVQ    $0x00000008, R10
 	PCALIGN $0x40
@@ -7630,7 +7630,7 @@ vectors2rows1lanes:
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	VMOVDQU const00ff00ffAVX2<>+0(SB), Y2
+	VMOVUPS const00ff00ffAVX2<>+0(SB), Y2
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
@@ -7704,6 +7704,1111 @@ GLOBL const80808080AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const00ff00ffAVX2<>+0(SB)/32, $"\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00"
 GLOBL const00ff00ffAVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8BlocksDotAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8BlocksDotAVX2(SB), NOSPLIT, $8-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
+	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
+	SHLQ    $0x01, BX
+	MOVQ    c_len+8(FP), SI
+	MOVBQZX load+112(FP), DI
+	TESTQ   DI, DI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), DI
+	TESTQ   DI, DI
+	JZ      cleared
+	MOVQ    AX, R8
+
+clear:
+	XORQ R9, R9
+
+clearlanes:
+	VMOVUPS Y0, (R8)(R9*2)
+	ADDQ    $0x00000010, R9
+	CMPQ    R9, BX
+	JL      clearlanes
+	ADDQ    CX, R8
+	DECQ    DI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), DI
+	MOVQ b_base+64(FP), R8
+	LEAQ 8192(R8), R9
+	MOVQ R9, x_cap+48(FP)
+	MOVQ k+104(FP), R9
+	MOVQ R9, x_len+40(FP)
+
+vectors2rows6block:
+	XORQ R9, R9
+
+vectors2rows6lanes:
+	MOVQ         R8, R10
+	ADDQ         b_cap+80(FP), R10
+	LEAQ         (R10)(R9*2), R10
+	MOVQ         DI, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	CMPQ         SI, $0x01
+	JL           vectors2rows6wordeight
+	JG           vectors2rows6wordminima
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x03, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x03, Y2, Y2
+	VMOVUPS      Y2, Y3
+	VPBROADCASTD 40(R11)(DX*2), Y4
+	VPSLLD       $0x03, Y4, Y4
+	VMOVUPS      Y4, Y5
+	VPBROADCASTD 40(R12), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VMOVUPS      Y6, Y7
+	VPBROADCASTD 40(R12)(DX*1), Y8
+	VPSLLD       $0x03, Y8, Y8
+	VMOVUPS      Y8, Y9
+	VPBROADCASTD 40(R12)(DX*2), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VMOVUPS      Y10, Y11
+	JMP          vectors2rows6wordfour
+
+vectors2rows6wordminima:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+vectors2rows6wordfour:
+	MOVQ    $0x00000004, R13
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R10), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R10), Y13, Y13
+	VPBROADCASTD (R11), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y1
+	VPBROADCASTD (R11)(DX*1), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y3
+	VPBROADCASTD (R11)(DX*2), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xe6 // VPDPBUSD Y14, Y12, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xee // VPDPBUSD Y14, Y13, Y5
+	VPBROADCASTD (R12), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xf6 // VPDPBUSD Y14, Y12, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xfe // VPDPBUSD Y14, Y13, Y7
+	VPBROADCASTD (R12)(DX*1), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPBROADCASTD (R12)(DX*2), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VMOVDQU      (R10), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R10), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R11), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y1
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y3
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xe6 // VPDPBUSD Y14, Y12, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xee // VPDPBUSD Y14, Y13, Y5
+	VPBROADCASTD 16(R12), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xf6 // VPDPBUSD Y14, Y12, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xfe // VPDPBUSD Y14, Y13, Y7
+	VPBROADCASTD 16(R12)(DX*1), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPBROADCASTD 16(R12)(DX*2), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R13
+	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+	JMP          vectors2rows6worddone
+
+vectors2rows6wordeight:
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VMOVUPS      Y2, Y3
+	VPBROADCASTD 40(R11)(DX*2), Y4
+	VPSLLD       $0x07, Y4, Y4
+	VMOVUPS      Y4, Y5
+	VPBROADCASTD 40(R12), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VMOVUPS      Y6, Y7
+	VPBROADCASTD 40(R12)(DX*1), Y8
+	VPSLLD       $0x07, Y8, Y8
+	VMOVUPS      Y8, Y9
+	VPBROADCASTD 40(R12)(DX*2), Y10
+	VPSLLD       $0x07, Y10, Y10
+	VMOVUPS      Y10, Y11
+	MOVQ         $0x00000008, R13
+	PCALIGN      $0x40
+
+vectors2rows6wordbytes:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VPBROADCASTD (R11), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y1
+	VPBROADCASTD (R11)(DX*1), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y3
+	VPBROADCASTD (R11)(DX*2), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xe6 // VPDPBUSD Y14, Y12, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xee // VPDPBUSD Y14, Y13, Y5
+	VPBROADCASTD (R12), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xf6 // VPDPBUSD Y14, Y12, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xfe // VPDPBUSD Y14, Y13, Y7
+	VPBROADCASTD (R12)(DX*1), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPBROADCASTD (R12)(DX*2), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x1d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	BYTE $0xc4; BYTE $0x42; BYTE $0x15; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R13
+	JNZ          vectors2rows6wordbytes
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+
+vectors2rows6worddone:
+	MOVQ         DI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R9*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	VCVTPH2PS    (R8)(R9*1), Y12
+	VCVTPH2PS    16(R8)(R9*1), Y13
+	VBROADCASTSS 32(R10), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R12), Y15, Y0
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R12), Y14, Y1
+	VBROADCASTSS 32(R10)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R12)(CX*1), Y15, Y2
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R12)(CX*1), Y14, Y3
+	VBROADCASTSS 32(R10)(DX*2), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R12)(CX*2), Y15, Y4
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R12)(CX*2), Y14, Y5
+	VBROADCASTSS 32(R11), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R13), Y15, Y6
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R13), Y14, Y7
+	VBROADCASTSS 32(R11)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R13)(CX*1), Y15, Y8
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R13)(CX*1), Y14, Y9
+	VBROADCASTSS 32(R11)(DX*2), Y14
+	VMULPS       Y14, Y12, Y12
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R13)(CX*2), Y12, Y10
+	VMULPS       Y14, Y13, Y12
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R13)(CX*2), Y12, Y11
+	CMPQ         SI, $0x02
+	JNE          vectors2rows6store
+	LEAQ         (R8)(R9*1), R14
+	VCVTPH2PS    (R14)(BX*1), Y12
+	VCVTPH2PS    16(R14)(BX*1), Y13
+	VBROADCASTSS 36(R10), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS 36(R10)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 36(R10)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS 36(R11), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS 36(R11)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS 36(R11)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+
+vectors2rows6store:
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	VMOVUPS Y2, (R12)(CX*1)
+	VMOVUPS Y3, 32(R12)(CX*1)
+	VMOVUPS Y4, (R12)(CX*2)
+	VMOVUPS Y5, 32(R12)(CX*2)
+	VMOVUPS Y6, (R13)
+	VMOVUPS Y7, 32(R13)
+	VMOVUPS Y8, (R13)(CX*1)
+	VMOVUPS Y9, 32(R13)(CX*1)
+	VMOVUPS Y10, (R13)(CX*2)
+	VMOVUPS Y11, 32(R13)(CX*2)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, BX
+	JL      vectors2rows6lanes
+	ADDQ    b_len+72(FP), R8
+	ADDQ    $0x00000030, DI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, DI
+	ADDQ   DI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 3 to 4 × 2 vectors.
+vectors2rows4:
+	CMPQ    m+96(FP), $+3
+	JL      vectors2rows4done
+	MOVQ    m+96(FP), DI
+	MOVQ    $0x00000004, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	LEAQ    heightsAVX2<>+40(SB), R8
+	MOVQ    (R8)(DI*8), DI
+	MOVQ    DI, (SP)
+	MOVQ    x_base+32(FP), DI
+	MOVQ    b_base+64(FP), R8
+	LEAQ    8192(R8), R9
+	MOVQ    R9, x_cap+48(FP)
+	MOVQ    k+104(FP), R9
+	MOVQ    R9, x_len+40(FP)
+
+vectors2rows4block:
+	XORQ R9, R9
+
+vectors2rows4lanes:
+	MOVQ         R8, R10
+	ADDQ         b_cap+80(FP), R10
+	LEAQ         (R10)(R9*2), R10
+	MOVQ         DI, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	CMPQ         SI, $0x01
+	JL           vectors2rows4wordeight
+	JG           vectors2rows4wordminima
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	CMPQ         (SP), $-126
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x03, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x03, Y2, Y2
+	VMOVUPS      Y2, Y3
+	VPBROADCASTD 40(R11)(DX*2), Y4
+	VPSLLD       $0x03, Y4, Y4
+	VMOVUPS      Y4, Y5
+	JEQ          vectors2rows4next0
+	VPBROADCASTD 40(R12), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VMOVUPS      Y6, Y7
+
+vectors2rows4next0:
+	JMP vectors2rows4wordfour
+
+vectors2rows4wordminima:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+vectors2rows4wordfour:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
+	MOVQ    $0x00000004, R13
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VPAND        (R10), Y8, Y9
+	VPAND        32(R10), Y8, Y10
+	CMPQ         (SP), $-126
+	VPBROADCASTD (R11), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xc3 // VPDPBUSD Y11, Y9, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xcb // VPDPBUSD Y11, Y10, Y1
+	VPBROADCASTD (R11)(DX*1), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xd3 // VPDPBUSD Y11, Y9, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xdb // VPDPBUSD Y11, Y10, Y3
+	VPBROADCASTD (R11)(DX*2), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xe3 // VPDPBUSD Y11, Y9, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
+	JEQ          vectors2rows4next1
+	VPBROADCASTD (R12), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xf3 // VPDPBUSD Y11, Y9, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xfb // VPDPBUSD Y11, Y10, Y7
+
+vectors2rows4next1:
+	VMOVDQU      (R10), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y8, Y9, Y9
+	VMOVDQU      32(R10), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y8, Y10, Y10
+	CMPQ         (SP), $-126
+	VPBROADCASTD 16(R11), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xc3 // VPDPBUSD Y11, Y9, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xcb // VPDPBUSD Y11, Y10, Y1
+	VPBROADCASTD 16(R11)(DX*1), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xd3 // VPDPBUSD Y11, Y9, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xdb // VPDPBUSD Y11, Y10, Y3
+	VPBROADCASTD 16(R11)(DX*2), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xe3 // VPDPBUSD Y11, Y9, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xeb // VPDPBUSD Y11, Y10, Y5
+	JEQ          vectors2rows4next2
+	VPBROADCASTD 16(R12), Y11
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xf3 // VPDPBUSD Y11, Y9, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xfb // VPDPBUSD Y11, Y10, Y7
+
+vectors2rows4next2:
+	ADDQ       $0x00000004, R11
+	ADDQ       $0x00000004, R12
+	MOVQ       x_cap+48(FP), R14
+	PREFETCHT0 (R14)
+	ADDQ       $0x00000040, x_cap+48(FP)
+	LEAQ       (R10)(BX*2), R10
+	DECQ       R13
+	JNZ        vectors2rows4word
+	MOVQ       x_cap+48(FP), R10
+	PREFETCHT0 (R10)
+	ADDQ       c_cap+16(FP), R10
+	MOVQ       R10, x_cap+48(FP)
+	JMP        vectors2rows4worddone
+
+vectors2rows4wordeight:
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	CMPQ         (SP), $-126
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VMOVUPS      Y2, Y3
+	VPBROADCASTD 40(R11)(DX*2), Y4
+	VPSLLD       $0x07, Y4, Y4
+	VMOVUPS      Y4, Y5
+	JEQ          vectors2rows4next3
+	VPBROADCASTD 40(R12), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VMOVUPS      Y6, Y7
+
+vectors2rows4next3:
+	MOVQ    $0x00000008, R13
+	PCALIGN $0x40
+
+vectors2rows4wordbytes:
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	CMPQ         (SP), $-126
+	VPBROADCASTD (R11), Y10
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xc2 // VPDPBUSD Y10, Y8, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xca // VPDPBUSD Y10, Y9, Y1
+	VPBROADCASTD (R11)(DX*1), Y10
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xd2 // VPDPBUSD Y10, Y8, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xda // VPDPBUSD Y10, Y9, Y3
+	VPBROADCASTD (R11)(DX*2), Y10
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	JEQ          vectors2rows4next4
+	VPBROADCASTD (R12), Y10
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+
+vectors2rows4next4:
+	ADDQ       $0x00000004, R11
+	ADDQ       $0x00000004, R12
+	MOVQ       x_cap+48(FP), R14
+	PREFETCHT0 (R14)
+	ADDQ       $0x00000040, x_cap+48(FP)
+	LEAQ       (R10)(BX*2), R10
+	DECQ       R13
+	JNZ        vectors2rows4wordbytes
+	MOVQ       x_cap+48(FP), R10
+	PREFETCHT0 (R10)
+	ADDQ       c_cap+16(FP), R10
+	MOVQ       R10, x_cap+48(FP)
+
+vectors2rows4worddone:
+	MOVQ         DI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R9*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	VCVTPH2PS    (R8)(R9*1), Y8
+	VCVTPH2PS    16(R8)(R9*1), Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R12), Y11, Y0
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R12), Y10, Y1
+	VBROADCASTSS 32(R10)(DX*1), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R12)(CX*1), Y11, Y2
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R12)(CX*1), Y10, Y3
+	VBROADCASTSS 32(R10)(DX*2), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R12)(CX*2), Y11, Y4
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R12)(CX*2), Y10, Y5
+	JEQ          vectors2rows4next5
+	VBROADCASTSS 32(R11), Y10
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R13), Y8, Y6
+	VMULPS       Y10, Y9, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R13), Y8, Y7
+
+vectors2rows4next5:
+	CMPQ         SI, $0x02
+	JNE          vectors2rows4store
+	LEAQ         (R8)(R9*1), R14
+	VCVTPH2PS    (R14)(BX*1), Y8
+	VCVTPH2PS    16(R14)(BX*1), Y9
+	CMPQ         (SP), $-126
+	VBROADCASTSS 36(R10), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 36(R10)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 36(R10)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	JEQ          vectors2rows4next6
+	VBROADCASTSS 36(R11), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+
+vectors2rows4next6:
+vectors2rows4store:
+	CMPQ    (SP), $-126
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	VMOVUPS Y2, (R12)(CX*1)
+	VMOVUPS Y3, 32(R12)(CX*1)
+	VMOVUPS Y4, (R12)(CX*2)
+	VMOVUPS Y5, 32(R12)(CX*2)
+	JEQ     vectors2rows4next7
+	VMOVUPS Y6, (R13)
+	VMOVUPS Y7, 32(R13)
+
+vectors2rows4next7:
+	ADDQ $0x00000020, R9
+	CMPQ R9, BX
+	JL   vectors2rows4lanes
+	ADDQ b_len+72(FP), R8
+	ADDQ $0x00000030, DI
+	SUBQ $+32, x_len+40(FP)
+	JNZ  vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, DI
+	ADDQ   DI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), DI
+	MOVQ b_base+64(FP), R8
+	LEAQ 8192(R8), R9
+	MOVQ R9, x_cap+48(FP)
+	MOVQ k+104(FP), R9
+	MOVQ R9, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R9, R9
+
+vectors2rows2lanes:
+	MOVQ         R8, R10
+	ADDQ         b_cap+80(FP), R10
+	LEAQ         (R10)(R9*2), R10
+	MOVQ         DI, R11
+	CMPQ         SI, $0x01
+	JL           vectors2rows2wordeight
+	JG           vectors2rows2wordminima
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x03, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x03, Y2, Y2
+	VMOVUPS      Y2, Y3
+	JMP          vectors2rows2wordfour
+
+vectors2rows2wordminima:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+vectors2rows2wordfour:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VPAND        (R10), Y4, Y5
+	VPAND        32(R10), Y4, Y6
+	VPBROADCASTD (R11), Y7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xc7 // VPDPBUSD Y7, Y5, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4d; BYTE $0x50; BYTE $0xcf // VPDPBUSD Y7, Y6, Y1
+	VPBROADCASTD (R11)(DX*1), Y7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xd7 // VPDPBUSD Y7, Y5, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y6, Y3
+	VMOVDQU      (R10), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y4, Y5, Y5
+	VMOVDQU      32(R10), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y4, Y6, Y6
+	VPBROADCASTD 16(R11), Y7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xc7 // VPDPBUSD Y7, Y5, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4d; BYTE $0x50; BYTE $0xcf // VPDPBUSD Y7, Y6, Y1
+	VPBROADCASTD 16(R11)(DX*1), Y7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xd7 // VPDPBUSD Y7, Y5, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y6, Y3
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R12
+	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+	JMP          vectors2rows2worddone
+
+vectors2rows2wordeight:
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R11)(DX*1), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VMOVUPS      Y2, Y3
+	MOVQ         $0x00000008, R12
+	PCALIGN      $0x40
+
+vectors2rows2wordbytes:
+	VMOVUPS      (R10), Y4
+	VMOVUPS      32(R10), Y5
+	VPBROADCASTD (R11), Y6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y4, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y5, Y1
+	VPBROADCASTD (R11)(DX*1), Y6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R12
+	JNZ          vectors2rows2wordbytes
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+
+vectors2rows2worddone:
+	MOVQ         DI, R10
+	LEAQ         (AX)(R9*2), R11
+	VCVTPH2PS    (R8)(R9*1), Y4
+	VCVTPH2PS    16(R8)(R9*1), Y5
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y7, Y0
+	VMULPS       Y6, Y5, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y6, Y1
+	VBROADCASTSS 32(R10)(DX*1), Y6
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y4, Y2
+	VMULPS       Y6, Y5, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y4, Y3
+	CMPQ         SI, $0x02
+	JNE          vectors2rows2store
+	LEAQ         (R8)(R9*1), R12
+	VCVTPH2PS    (R12)(BX*1), Y4
+	VCVTPH2PS    16(R12)(BX*1), Y5
+	VBROADCASTSS 36(R10), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS 36(R10)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+
+vectors2rows2store:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, (R11)(CX*1)
+	VMOVUPS Y3, 32(R11)(CX*1)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, BX
+	JL      vectors2rows2lanes
+	ADDQ    b_len+72(FP), R8
+	ADDQ    $0x00000030, DI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, DI
+	ADDQ   DI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), DI
+	MOVQ b_base+64(FP), R8
+	LEAQ 3072(R8), R9
+	MOVQ R9, x_cap+48(FP)
+	MOVQ k+104(FP), R9
+	MOVQ R9, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ         R8, R9
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         DI, R10
+	CMPQ         SI, $0x01
+	JL           vectors6rows1wordeight
+	JG           vectors6rows1wordminima
+	VPBROADCASTD 40(R10), Y0
+	VPSLLD       $0x03, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	JMP          vectors6rows1wordfour
+
+vectors6rows1wordminima:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+vectors6rows1wordfour:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xc5 // VPDPBUSD Y13, Y7, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y8, Y1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y9, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y10, Y3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xe5 // VPDPBUSD Y13, Y11, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xed // VPDPBUSD Y13, Y12, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xc5 // VPDPBUSD Y13, Y7, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y8, Y1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y9, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y10, Y3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xe5 // VPDPBUSD Y13, Y11, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xed // VPDPBUSD Y13, Y12, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors6rows1worddone
+
+vectors6rows1wordeight:
+	VPBROADCASTD 40(R10), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors6rows1wordbytes:
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	VMOVUPS      64(R9), Y8
+	VMOVUPS      96(R9), Y9
+	VMOVUPS      128(R9), Y10
+	VMOVUPS      160(R9), Y11
+	VPBROADCASTD (R10), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x4d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y6, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xcc // VPDPBUSD Y12, Y7, Y1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xd4 // VPDPBUSD Y12, Y8, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xdc // VPDPBUSD Y12, Y9, Y3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xe4 // VPDPBUSD Y12, Y10, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1wordbytes
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors6rows1worddone:
+	MOVQ         DI, R9
+	MOVQ         AX, R10
+	VCVTPH2PS    (R8), Y6
+	VCVTPH2PS    16(R8), Y7
+	VCVTPH2PS    32(R8), Y8
+	VCVTPH2PS    48(R8), Y9
+	VCVTPH2PS    64(R8), Y10
+	VCVTPH2PS    80(R8), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMULPS       Y12, Y7, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	VMULPS       Y12, Y8, Y6
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y6, Y2
+	VMULPS       Y12, Y9, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y6, Y3
+	VMULPS       Y12, Y10, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y6, Y4
+	VMULPS       Y12, Y11, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y6, Y5
+	CMPQ         SI, $0x02
+	JNE          vectors6rows1store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	VCVTPH2PS    96(R8), Y6
+	VCVTPH2PS    112(R8), Y7
+	VCVTPH2PS    128(R8), Y8
+	VCVTPH2PS    144(R8), Y9
+	VCVTPH2PS    160(R8), Y10
+	VCVTPH2PS    176(R8), Y11
+	VBROADCASTSS 36(R9), Y12
+	VFMADD231PS  Y12, Y6, Y0
+	VFMADD231PS  Y12, Y7, Y1
+	VFMADD231PS  Y12, Y8, Y2
+	VFMADD231PS  Y12, Y9, Y3
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+
+vectors6rows1store:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_len+72(FP), R8
+	ADDQ    $0x00000030, DI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, DI
+	ADDQ   DI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), DI
+	MOVQ b_base+64(FP), R8
+	LEAQ 3072(R8), R9
+	MOVQ R9, x_cap+48(FP)
+	MOVQ k+104(FP), R9
+	MOVQ R9, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R9, R9
+
+vectors2rows1lanes:
+	MOVQ         R8, R10
+	ADDQ         b_cap+80(FP), R10
+	LEAQ         (R10)(R9*2), R10
+	MOVQ         DI, R11
+	CMPQ         SI, $0x01
+	JL           vectors2rows1wordeight
+	JG           vectors2rows1wordminima
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x03, Y0, Y0
+	VMOVUPS      Y0, Y1
+	JMP          vectors2rows1wordfour
+
+vectors2rows1wordminima:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+vectors2rows1wordfour:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VPAND        (R10), Y2, Y3
+	VPAND        32(R10), Y2, Y4
+	VPBROADCASTD (R11), Y5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x65; BYTE $0x50; BYTE $0xc5 // VPDPBUSD Y5, Y3, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y5, Y4, Y1
+	VMOVDQU      (R10), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R10), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R11), Y5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x65; BYTE $0x50; BYTE $0xc5 // VPDPBUSD Y5, Y3, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y5, Y4, Y1
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R12
+	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+	JMP          vectors2rows1worddone
+
+vectors2rows1wordeight:
+	VPBROADCASTD 40(R11), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	MOVQ         $0x00000008, R12
+	PCALIGN      $0x40
+
+vectors2rows1wordbytes:
+	VMOVUPS      (R10), Y2
+	VMOVUPS      32(R10), Y3
+	VPBROADCASTD (R11), Y4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x6d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y4, Y2, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x65; BYTE $0x50; BYTE $0xcc // VPDPBUSD Y4, Y3, Y1
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R10)(BX*2), R10
+	DECQ         R12
+	JNZ          vectors2rows1wordbytes
+	MOVQ         x_cap+48(FP), R10
+	PREFETCHT0   (R10)
+	ADDQ         c_cap+16(FP), R10
+	MOVQ         R10, x_cap+48(FP)
+
+vectors2rows1worddone:
+	MOVQ         DI, R10
+	LEAQ         (AX)(R9*2), R11
+	VCVTPH2PS    (R8)(R9*1), Y2
+	VCVTPH2PS    16(R8)(R9*1), Y3
+	VBROADCASTSS 32(R10), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y2, Y0
+	VMULPS       Y4, Y3, Y2
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y2, Y1
+	CMPQ         SI, $0x02
+	JNE          vectors2rows1store
+	LEAQ         (R8)(R9*1), R12
+	VCVTPH2PS    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R12)(BX*1), Y3
+	VBROADCASTSS 36(R10), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+
+vectors2rows1store:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, BX
+	JL      vectors2rows1lanes
+	ADDQ    b_len+72(FP), R8
+	ADDQ    $0x00000030, DI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, DI
+	ADDQ   DI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const0f0f0f0fAVX2<>+0(SB)/32, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
+GLOBL const0f0f0f0fAVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8DotS8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS8AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	MOVQ    $0x00000022, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksDotAVX2+0(SB)
 
 // func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -9338,7 +10443,7 @@ vectors2rows4lanes:
 	MOVQ    DI, R11
 	LEAQ    (R11)(DX*2), R12
 	ADDQ    DX, R12
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y8
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
 	MOVQ    $0x00000004, R13
 	PCALIGN $0x40
 
@@ -9561,7 +10666,7 @@ vectors2rows2lanes:
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	MOVQ    DI, R11
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y4
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
 	MOVQ    $0x00000004, R12
 	PCALIGN $0x40
 
@@ -9698,7 +10803,7 @@ vectors6rows1block:
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
 	MOVQ    DI, R10
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
@@ -9873,7 +10978,7 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    DI, R11
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R12
 	PCALIGN $0x40
 
@@ -9960,9 +11065,6 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-DATA const0f0f0f0fAVX2<>+0(SB)/32, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
-GLOBL const0f0f0f0fAVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const00010001AVX2<>+0(SB)/32, $"\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00\x01\x00"
 GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
 
@@ -9974,6 +11076,15 @@ TEXT ·weightGemmInt8S4AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
+
+// func weightGemmInt8DotS4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS4AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksDotAVX2+0(SB)
 
 // func weightWidenS4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -10067,6 +11178,15 @@ TEXT ·weightGemmInt8U4AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
+
+// func weightGemmInt8DotU4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksDotAVX2+0(SB)
 
 // func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -11037,7 +12157,7 @@ vectors2rows4lanes:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y8
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
 	VMOVUPS valuesE2M1AVX2<>+0(SB), Y9
 	MOVQ    $0x00000004, R12
 	PCALIGN $0x40
@@ -11242,7 +12362,7 @@ vectors2rows2lanes:
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y4
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
 	VMOVUPS valuesE2M1AVX2<>+0(SB), Y5
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
@@ -11373,7 +12493,7 @@ vectors6rows1block:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
 	VMOVUPS valuesE2M1AVX2<>+0(SB), Y7
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
@@ -11553,7 +12673,7 @@ vectors2rows1lanes:
 	MOVQ    SI, R10
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
 	VMOVUPS valuesE2M1AVX2<>+0(SB), Y3
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
@@ -11636,6 +12756,747 @@ vectors2rows1done:
 
 DATA valuesE2M1AVX2<>+0(SB)/32, $"\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04\x10\x11\x12\x13\x14\x16\x18\x1c\x10\x0f\x0e\r\f\n\b\x04"
 GLOBL valuesE2M1AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8ValuesDotAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8ValuesDotAVX2(SB), NOSPLIT, $8-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
+	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	XORQ R8, R8
+
+vectors2rows4lanes:
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	LEAQ   (R10)(DX*2), R11
+	ADDQ   DX, R11
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors2rows4wordstartiq4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP    vectors2rows4wordstartdone
+
+vectors2rows4wordstartiq4:
+	VPBROADCASTD 40(R10), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R10)(DX*1), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VMOVUPS      Y2, Y3
+	VPBROADCASTD 40(R10)(DX*2), Y4
+	VPSLLD       $0x07, Y4, Y4
+	VMOVUPS      Y4, Y5
+	VPBROADCASTD 40(R11), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VMOVUPS      Y6, Y7
+
+vectors2rows4wordstartdone:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors2rows4wordvaluesiq4
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y9
+	JMP     vectors2rows4wordvaluesdone
+
+vectors2rows4wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX2<>+0(SB), Y9
+
+vectors2rows4wordvaluesdone:
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VPAND        (R9), Y8, Y10
+	VPSHUFB      Y10, Y9, Y10
+	VPAND        32(R9), Y8, Y11
+	VPSHUFB      Y11, Y9, Y11
+	VPBROADCASTD (R10), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y10, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xcc // VPDPBUSD Y12, Y11, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xd4 // VPDPBUSD Y12, Y10, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xdc // VPDPBUSD Y12, Y11, Y3
+	VPBROADCASTD (R10)(DX*2), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xe4 // VPDPBUSD Y12, Y10, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
+	VPBROADCASTD (R11), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y10, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y11, Y7
+	VMOVDQU      (R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y8, Y10, Y10
+	VPSHUFB      Y10, Y9, Y10
+	VMOVDQU      32(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y8, Y11, Y11
+	VPSHUFB      Y11, Y9, Y11
+	VPBROADCASTD 16(R10), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y10, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xcc // VPDPBUSD Y12, Y11, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xd4 // VPDPBUSD Y12, Y10, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xdc // VPDPBUSD Y12, Y11, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xe4 // VPDPBUSD Y12, Y10, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xec // VPDPBUSD Y12, Y11, Y5
+	VPBROADCASTD 16(R11), Y12
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y10, Y6
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y11, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storescalesiq4
+	VPMOVZXWD    (DI)(R8*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(DI)(R8*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	JMP          vectors2rows4storescalesdone
+
+vectors2rows4storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Y8
+	VCVTPH2PS 16(DI)(R8*1), Y9
+
+vectors2rows4storescalesdone:
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y10, Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storewhole0
+	VPBROADCASTD 40(R9), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y12, Y11, Y0
+	VFMADD231PS  Y12, Y10, Y1
+
+vectors2rows4storewhole0:
+	VMOVUPS      Y0, (R11)
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storewhole1
+	VPBROADCASTD 40(R9)(DX*1), Y10
+	VPSLLD       $0x04, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y10, Y1, Y2
+	VFMADD231PS  Y10, Y0, Y3
+
+vectors2rows4storewhole1:
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storewhole2
+	VPBROADCASTD 40(R9)(DX*2), Y2
+	VPSLLD       $0x04, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  Y2, Y1, Y4
+	VFMADD231PS  Y2, Y0, Y5
+
+vectors2rows4storewhole2:
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows4storewhole3
+	VPBROADCASTD 40(R10), Y2
+	VPSLLD       $0x04, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  Y2, Y1, Y6
+	VFMADD231PS  Y2, Y0, Y7
+
+vectors2rows4storewhole3:
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows4lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors2rows2wordstartiq4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	JMP    vectors2rows2wordstartdone
+
+vectors2rows2wordstartiq4:
+	VPBROADCASTD 40(R10), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VPBROADCASTD 40(R10)(DX*1), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VMOVUPS      Y2, Y3
+
+vectors2rows2wordstartdone:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors2rows2wordvaluesiq4
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y5
+	JMP     vectors2rows2wordvaluesdone
+
+vectors2rows2wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX2<>+0(SB), Y5
+
+vectors2rows2wordvaluesdone:
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VPAND        (R9), Y4, Y6
+	VPSHUFB      Y6, Y5, Y6
+	VPAND        32(R9), Y4, Y7
+	VPSHUFB      Y7, Y5, Y7
+	VPBROADCASTD (R10), Y8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x4d; BYTE $0x50; BYTE $0xc0 // VPDPBUSD Y8, Y6, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xc8 // VPDPBUSD Y8, Y7, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x4d; BYTE $0x50; BYTE $0xd0 // VPDPBUSD Y8, Y6, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xd8 // VPDPBUSD Y8, Y7, Y3
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y4, Y6, Y6
+	VPSHUFB      Y6, Y5, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSHUFB      Y7, Y5, Y7
+	VPBROADCASTD 16(R10), Y8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x4d; BYTE $0x50; BYTE $0xc0 // VPDPBUSD Y8, Y6, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xc8 // VPDPBUSD Y8, Y7, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x4d; BYTE $0x50; BYTE $0xd0 // VPDPBUSD Y8, Y6, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x45; BYTE $0x50; BYTE $0xd8 // VPDPBUSD Y8, Y7, Y3
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows2storescalesiq4
+	VPMOVZXWD    (DI)(R8*1), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(DI)(R8*1), Y5
+	VPSLLD       $0x10, Y5, Y5
+	JMP          vectors2rows2storescalesdone
+
+vectors2rows2storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Y4
+	VCVTPH2PS 16(DI)(R8*1), Y5
+
+vectors2rows2storescalesdone:
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMULPS       Y6, Y5, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows2storewhole0
+	VPBROADCASTD 40(R9), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VFMADD231PS  Y8, Y6, Y1
+
+vectors2rows2storewhole0:
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows2storewhole1
+	VPBROADCASTD 40(R9)(DX*1), Y4
+	VPSLLD       $0x04, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y4, Y1, Y2
+	VFMADD231PS  Y4, Y0, Y3
+
+vectors2rows2storewhole1:
+	VMOVUPS Y2, (R10)(CX*1)
+	VMOVUPS Y3, 32(R10)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows2lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ   DI, R8
+	ADDQ   BX, R8
+	MOVQ   SI, R9
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors6rows1wordstartiq4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	JMP    vectors6rows1wordstartdone
+
+vectors6rows1wordstartiq4:
+	VPBROADCASTD 40(R9), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+
+vectors6rows1wordstartdone:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors6rows1wordvaluesiq4
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y7
+	JMP     vectors6rows1wordvaluesdone
+
+vectors6rows1wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX2<>+0(SB), Y7
+
+vectors6rows1wordvaluesdone:
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R8), Y6, Y8
+	VPSHUFB      Y8, Y7, Y8
+	VPAND        32(R8), Y6, Y9
+	VPSHUFB      Y9, Y7, Y9
+	VPAND        64(R8), Y6, Y10
+	VPSHUFB      Y10, Y7, Y10
+	VPAND        96(R8), Y6, Y11
+	VPSHUFB      Y11, Y7, Y11
+	VPAND        128(R8), Y6, Y12
+	VPSHUFB      Y12, Y7, Y12
+	VPAND        160(R8), Y6, Y13
+	VPSHUFB      Y13, Y7, Y13
+	VPBROADCASTD (R9), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y8, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y9, Y1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y10, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y11, Y3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xe6 // VPDPBUSD Y14, Y12, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xee // VPDPBUSD Y14, Y13, Y5
+	VMOVDQU      (R8), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VPSHUFB      Y8, Y7, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSHUFB      Y9, Y7, Y9
+	VMOVDQU      64(R8), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VPSHUFB      Y10, Y7, Y10
+	VMOVDQU      96(R8), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VPSHUFB      Y11, Y7, Y11
+	VMOVDQU      128(R8), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPSHUFB      Y12, Y7, Y12
+	VMOVDQU      160(R8), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y6, Y13, Y13
+	VPSHUFB      Y13, Y7, Y13
+	VPBROADCASTD 16(R9), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y14, Y8, Y0
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x35; BYTE $0x50; BYTE $0xce // VPDPBUSD Y14, Y9, Y1
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x2d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y14, Y10, Y2
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x25; BYTE $0x50; BYTE $0xde // VPDPBUSD Y14, Y11, Y3
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x1d; BYTE $0x50; BYTE $0xe6 // VPDPBUSD Y14, Y12, Y4
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x15; BYTE $0x50; BYTE $0xee // VPDPBUSD Y14, Y13, Y5
+	ADDQ         $0x00000004, R9
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R8)(BX*2), R8
+	DECQ         R10
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R8
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	MOVQ         SI, R8
+	MOVQ         AX, R9
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors6rows1storescalesiq4
+	VPMOVZXWD    (DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    32(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    48(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPMOVZXWD    64(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VPMOVZXWD    80(DI), Y11
+	VPSLLD       $0x10, Y11, Y11
+	JMP          vectors6rows1storescalesdone
+
+vectors6rows1storescalesiq4:
+	VCVTPH2PS (DI), Y6
+	VCVTPH2PS 16(DI), Y7
+	VCVTPH2PS 32(DI), Y8
+	VCVTPH2PS 48(DI), Y9
+	VCVTPH2PS 64(DI), Y10
+	VCVTPH2PS 80(DI), Y11
+
+vectors6rows1storescalesdone:
+	VBROADCASTSS 32(R8), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y6, Y0
+	VMULPS       Y12, Y7, Y7
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y7, Y1
+	VMULPS       Y12, Y8, Y8
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R9), Y8, Y2
+	VMULPS       Y12, Y9, Y9
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R9), Y9, Y3
+	VMULPS       Y12, Y10, Y10
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R9), Y10, Y4
+	VMULPS       Y12, Y11, Y11
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R9), Y11, Y5
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors6rows1storewhole0
+	VPBROADCASTD 40(R8), Y12
+	VPSLLD       $0x04, Y12, Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y12, Y6, Y0
+	VFMADD231PS  Y12, Y7, Y1
+	VFMADD231PS  Y12, Y8, Y2
+	VFMADD231PS  Y12, Y9, Y3
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+
+vectors6rows1storewhole0:
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	VMOVUPS Y4, 128(R9)
+	VMOVUPS Y5, 160(R9)
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ   DI, R9
+	ADDQ   BX, R9
+	LEAQ   (R9)(R8*2), R9
+	MOVQ   SI, R10
+	CMPQ   c_len+8(FP), $0x03
+	JNE    vectors2rows1wordstartiq4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	JMP    vectors2rows1wordstartdone
+
+vectors2rows1wordstartiq4:
+	VPBROADCASTD 40(R10), Y0
+	VPSLLD       $0x07, Y0, Y0
+	VMOVUPS      Y0, Y1
+
+vectors2rows1wordstartdone:
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
+	CMPQ    c_len+8(FP), $0x03
+	JNE     vectors2rows1wordvaluesiq4
+	VMOVUPS valuesE2M1AVX2<>+0(SB), Y3
+	JMP     vectors2rows1wordvaluesdone
+
+vectors2rows1wordvaluesiq4:
+	VMOVUPS valuesIQ4AVX2<>+0(SB), Y3
+
+vectors2rows1wordvaluesdone:
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VPAND        (R9), Y2, Y4
+	VPSHUFB      Y4, Y3, Y4
+	VPAND        32(R9), Y2, Y5
+	VPSHUFB      Y5, Y3, Y5
+	VPBROADCASTD (R10), Y6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y4, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y5, Y1
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPSHUFB      Y4, Y3, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y5, Y3, Y5
+	VPBROADCASTD 16(R10), Y6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x5d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y4, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x55; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y5, Y1
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows1storescalesiq4
+	VPMOVZXWD    (DI)(R8*1), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(DI)(R8*1), Y3
+	VPSLLD       $0x10, Y3, Y3
+	JMP          vectors2rows1storescalesdone
+
+vectors2rows1storescalesiq4:
+	VCVTPH2PS (DI)(R8*1), Y2
+	VCVTPH2PS 16(DI)(R8*1), Y3
+
+vectors2rows1storescalesdone:
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y3, Y1
+	CMPQ         c_len+8(FP), $0x03
+	JNE          vectors2rows1storewhole0
+	VPBROADCASTD 40(R9), Y4
+	VPSLLD       $0x04, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+
+vectors2rows1storewhole0:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA valuesIQ4AVX2<>+0(SB)/32, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
+GLOBL valuesIQ4AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8DotE2M1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotE2M1AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8ValuesDotAVX2+0(SB)
 
 // func weightWidenE2M1AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2
@@ -13165,9 +15026,6 @@ rows1done:
 	VZEROUPPER
 	RET
 
-DATA valuesIQ4AVX2<>+0(SB)/32, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
-GLOBL valuesIQ4AVX2<>(SB), RODATA|NOPTR, $32
-
 // func weightGemmInt8IQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·weightGemmInt8IQ4AVX2(SB), $13896-113
@@ -13707,7 +15565,7 @@ vectors2rows4lanes:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y8
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
 	VMOVUPS valuesIQ4AVX2<>+0(SB), Y9
 	LEAQ    (SP), R10
 	MOVQ    $0x00000004, R11
@@ -13965,7 +15823,7 @@ vectors2rows3lanes:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
 	VMOVUPS valuesIQ4AVX2<>+0(SB), Y7
 	LEAQ    (SP), R10
 	MOVQ    $0x00000004, R11
@@ -14171,7 +16029,7 @@ vectors2rows2lanes:
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y4
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
 	VMOVUPS valuesIQ4AVX2<>+0(SB), Y5
 	LEAQ    (SP), R10
 	MOVQ    $0x00000004, R11
@@ -14334,7 +16192,7 @@ vectors6rows1block:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
 	VMOVUPS valuesIQ4AVX2<>+0(SB), Y7
 	LEAQ    (SP), R9
 	MOVQ    $0x00000004, R10
@@ -14569,7 +16427,7 @@ vectors2rows1lanes:
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
 	VMOVUPS valuesIQ4AVX2<>+0(SB), Y3
 	LEAQ    (SP), R10
 	MOVQ    $0x00000004, R11
@@ -14669,6 +16527,15 @@ vectors2rows1done:
 
 DATA signedIQ4AVX2<>+0(SB)/32, $"\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq\x81\x98\xad\xbf\xcf\xdd\xea\xf6\x01\r\x19&5EYq"
 GLOBL signedIQ4AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8DotIQ4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotIQ4AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8ValuesDotAVX2+0(SB)
 
 // func weightWidenIQ4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -15666,7 +17533,7 @@ vectors2rows4lanes:
 	MOVQ    SI, R10
 	LEAQ    (R10)(DX*2), R11
 	ADDQ    DX, R11
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y8
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y8
 	MOVQ    $0x00000004, R12
 	PCALIGN $0x40
 
@@ -15942,7 +17809,7 @@ vectors2rows2lanes:
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	MOVQ    SI, R10
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y4
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y4
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
@@ -16122,7 +17989,7 @@ vectors6rows1blockpassed:
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
 	MOVQ    SI, R9
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y6
 	MOVQ    $0x00000004, R10
 	PCALIGN $0x40
 
@@ -16358,7 +18225,7 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
+	VMOVUPS const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
@@ -17521,6 +19388,573 @@ TEXT ·weightGemmInt8U5x32AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8Minima5AVX2+0(SB)
 
+// func weightGemmInt8BytesAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8BytesAVX2(SB), $10176-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), CX
+	MOVQ    ldc+24(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    ldx+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    lanes+88(FP), SI
+	SHLQ    $0x01, SI
+	LEAQ    127(SP), AX
+	ANDQ    $-64, AX
+	MOVQ    AX, (SP)
+	MOVQ    BX, 40(SP)
+	MOVQ    DX, 48(SP)
+	MOVQ    CX, 56(SP)
+	MOVBQZX load+112(FP), AX
+	TESTQ   AX, AX
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), AX
+	TESTQ   AX, AX
+	JZ      cleared
+
+clear:
+	XORQ BX, BX
+
+clearlanes:
+	VMOVUPS Y0, (CX)(BX*2)
+	ADDQ    $0x00000010, BX
+	CMPQ    BX, SI
+	JL      clearlanes
+	ADDQ    DX, CX
+	DECQ    AX
+	JNZ     clear
+
+cleared:
+blocks:
+	MOVQ    k+104(FP), DX
+	SHRQ    $0x05, DX
+	MOVQ    $0x00000004, AX
+	CMPQ    DX, AX
+	CMOVQGT AX, DX
+	MOVQ    DX, 16(SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    (SP), CX
+	ADDQ    $+64, CX
+
+expand:
+	MOVQ  k+104(FP), BX
+	TESTQ $0x0000007f, BX
+	JNZ   passed
+	MOVQ  AX, c_base+0(FP)
+	ADDQ  $+96, AX
+	CMPQ  c_len+8(FP), $0x09
+	JE    passed
+	ADDQ  $+96, AX
+
+passed:
+	MOVQ AX, BX
+	ADDQ b_cap+80(FP), BX
+	MOVQ c_base+0(FP), SI
+	MOVQ AX, DI
+	MOVQ CX, R8
+	MOVQ $0x00000006, R9
+
+scales:
+	VCVTPH2PS (SI), Y0
+	VMOVUPS   Y0, 1536(R8)
+	CMPQ      c_len+8(FP), $0x09
+	JE        apart
+	VCVTPH2PS 96(SI), Y0
+	VMOVUPS   Y0, 2112(R8)
+	VPMOVSXBD 48(DI), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	VMOVDQU   Y0, 2304(R8)
+	VPMOVSXBD (DI), Y0
+	VPSHUFB   bothHalvesAVX2<>+0(SB), Y0, Y0
+	ADDQ      $0x08, DI
+	JMP       integers
+
+apart:
+	VPMOVSXBW (DI), Y0
+	ADDQ      $0x10, DI
+
+integers:
+	VPSLLD    $0x10, Y0, Y1
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMOVUPS   Y1, 1728(R8)
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 1920(R8)
+	ADDQ      $0x10, SI
+	ADDQ      $0x20, R8
+	DECQ      R9
+	JNZ       scales
+	MOVQ      CX, SI
+	MOVQ      $0x00000006, DI
+	CMPQ      c_len+8(FP), $0x09
+	JE        six
+
+numbersU5x32:
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    (BX), Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPSLLD     $0x04, Y0, Y2
+	VPAND      const10101010AVX2<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    192(BX), Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSLLD     $0x03, Y0, Y0
+	VPAND      const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, (SI)
+	VMOVDQU    Y3, 768(SI)
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    384(BX), Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPSLLD     $0x02, Y0, Y2
+	VPAND      const10101010AVX2<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    576(BX), Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSLLD     $0x01, Y0, Y0
+	VPAND      const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 192(SI)
+	VMOVDQU    Y3, 960(SI)
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    (BX), Y1
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPAND      const10101010AVX2<>+0(SB), Y0, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    192(BX), Y2
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSRLD     $0x01, Y0, Y0
+	VPAND      const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 384(SI)
+	VMOVDQU    Y3, 1152(SI)
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    384(BX), Y1
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPSRLD     $0x02, Y0, Y2
+	VPAND      const10101010AVX2<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    576(BX), Y2
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSRLD     $0x03, Y0, Y0
+	VPAND      const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 576(SI)
+	VMOVDQU    Y3, 1344(SI)
+	PREFETCHT0 8192(BX)
+	PREFETCHT0 8384(BX)
+	PREFETCHT0 8576(BX)
+	PREFETCHT0 8768(BX)
+	PREFETCHT0 8960(BX)
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	DECQ       DI
+	JNZ        numbersU5x32
+	JMP        numbers
+
+six:
+numbersS6x16:
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    (BX), Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPSLLD     $0x04, Y0, Y2
+	VPAND      const30303030AVX2<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    192(BX), Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSLLD     $0x02, Y0, Y0
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, (SI)
+	VMOVDQU    Y3, 768(SI)
+	VMOVDQU    960(BX), Y0
+	VMOVDQU    384(BX), Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPSLLD     $0x04, Y0, Y2
+	VPAND      const30303030AVX2<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    576(BX), Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSLLD     $0x02, Y0, Y0
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 192(SI)
+	VMOVDQU    Y3, 960(SI)
+	VMOVDQU    768(BX), Y0
+	VMOVDQU    (BX), Y1
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    192(BX), Y2
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSRLD     $0x02, Y0, Y0
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 384(SI)
+	VMOVDQU    Y3, 1152(SI)
+	VMOVDQU    960(BX), Y0
+	VMOVDQU    384(BX), Y1
+	VPSRLW     $0x04, Y1, Y1
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y1, Y1
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y2
+	VPOR       Y2, Y1, Y1
+	VMOVDQU    576(BX), Y2
+	VPSRLW     $0x04, Y2, Y2
+	VPAND      const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSRLD     $0x02, Y0, Y0
+	VPAND      const30303030AVX2<>+0(SB), Y0, Y0
+	VPOR       Y0, Y2, Y2
+	VPSLLD     $0x10, Y2, Y3
+	VPSRLD     $0x10, Y1, Y0
+	VPBLENDW   $0x55, Y1, Y3, Y3
+	VPBLENDW   $0xaa, Y2, Y0, Y0
+	VMOVDQU    Y0, 576(SI)
+	VMOVDQU    Y3, 1344(SI)
+	PREFETCHT0 8192(BX)
+	PREFETCHT0 8384(BX)
+	PREFETCHT0 8576(BX)
+	PREFETCHT0 8768(BX)
+	PREFETCHT0 8960(BX)
+	PREFETCHT0 9152(BX)
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	DECQ       DI
+	JNZ        numbersS6x16
+
+numbers:
+	ADDQ b_len+72(FP), AX
+	ADDQ $+2496, CX
+	SUBQ $+32, k+104(FP)
+	DECQ DX
+	JNZ  expand
+	MOVQ AX, b_base+64(FP)
+	MOVQ x_base+32(FP), AX
+	MOVQ AX, 24(SP)
+	MOVQ 56(SP), AX
+	MOVQ AX, 32(SP)
+	MOVQ m+96(FP), AX
+	MOVQ AX, 8(SP)
+
+rows:
+	MOVQ    24(SP), AX
+	MOVQ    40(SP), DX
+	LEAQ    (AX)(DX*2), CX
+	MOVQ    CX, 24(SP)
+	ADDQ    AX, DX
+	MOVQ    AX, CX
+	CMPQ    8(SP), $0x01
+	CMOVQGT DX, CX
+	MOVQ    32(SP), DX
+	MOVQ    48(SP), SI
+	LEAQ    (DX)(SI*2), BX
+	MOVQ    BX, 32(SP)
+	ADDQ    DX, SI
+	MOVQ    DX, BX
+	CMPQ    8(SP), $0x01
+	CMOVQGT SI, BX
+	MOVQ    (SP), SI
+	LEAQ    64(SI), DI
+	MOVQ    16(SP), R8
+
+block:
+	VMOVDQU (AX), Y0
+	VPSHUFB groupHalvesOfQuartersAVX2<>+0(SB), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVDQU Y0, (SI)
+	VMOVDQU (CX), Y0
+	VPSHUFB groupHalvesOfQuartersAVX2<>+0(SB), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVDQU Y0, 32(SI)
+	MOVQ    $0x00000002, R9
+
+half:
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	CMPQ         c_len+8(FP), $0x09
+	JNE          begin1
+	VPBROADCASTD 44(AX), Y0
+	VPMADDWD     const00200000AVX2<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VPBROADCASTD 44(CX), Y3
+	VPMADDWD     const00200000AVX2<>+0(SB), Y3, Y3
+	VMOVUPS      Y3, Y4
+	VMOVUPS      Y3, Y5
+
+begin1:
+	VPBROADCASTD (SI), Y6
+	VPBROADCASTD 32(SI), Y7
+	VMOVDQU      (DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y8, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y8, Y3
+	VMOVDQU      32(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y8, Y1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe7 // VPDPBUSD Y7, Y8, Y4
+	VMOVDQU      64(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y6, Y8, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef // VPDPBUSD Y7, Y8, Y5
+	VPBROADCASTD 4(SI), Y6
+	VPBROADCASTD 36(SI), Y7
+	VMOVDQU      192(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y8, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y8, Y3
+	VMOVDQU      224(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y8, Y1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe7 // VPDPBUSD Y7, Y8, Y4
+	VMOVDQU      256(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y6, Y8, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef // VPDPBUSD Y7, Y8, Y5
+	VPBROADCASTD 8(SI), Y6
+	VPBROADCASTD 40(SI), Y7
+	VMOVDQU      384(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y8, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y8, Y3
+	VMOVDQU      416(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y8, Y1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe7 // VPDPBUSD Y7, Y8, Y4
+	VMOVDQU      448(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y6, Y8, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef // VPDPBUSD Y7, Y8, Y5
+	VPBROADCASTD 12(SI), Y6
+	VPBROADCASTD 44(SI), Y7
+	VMOVDQU      576(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xc6 // VPDPBUSD Y6, Y8, Y0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xdf // VPDPBUSD Y7, Y8, Y3
+	VMOVDQU      608(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xce // VPDPBUSD Y6, Y8, Y1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xe7 // VPDPBUSD Y7, Y8, Y4
+	VMOVDQU      640(DI), Y8
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xd6 // VPDPBUSD Y6, Y8, Y2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x3d; BYTE $0x50; BYTE $0xef // VPDPBUSD Y7, Y8, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	CMPQ         c_len+8(FP), $0x09
+	JNE          begin0
+	VPBROADCASTD 44(AX), Y6
+	VPMADDWD     const00000020AVX2<>+0(SB), Y6, Y6
+	VMOVUPS      Y6, Y7
+	VMOVUPS      Y6, Y8
+	VPBROADCASTD 44(CX), Y9
+	VPMADDWD     const00000020AVX2<>+0(SB), Y9, Y9
+	VMOVUPS      Y9, Y10
+	VMOVUPS      Y9, Y11
+
+begin0:
+	VPBROADCASTD 16(SI), Y12
+	VPBROADCASTD 48(SI), Y13
+	VMOVDQU      768(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y14, Y6
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y14, Y9
+	VMOVDQU      800(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y14, Y7
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y14, Y10
+	VMOVDQU      832(DI), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y14, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y14, Y11
+	VPBROADCASTD 20(SI), Y12
+	VPBROADCASTD 52(SI), Y13
+	VMOVDQU      960(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y14, Y6
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y14, Y9
+	VMOVDQU      992(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y14, Y7
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y14, Y10
+	VMOVDQU      1024(DI), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y14, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y14, Y11
+	VPBROADCASTD 24(SI), Y12
+	VPBROADCASTD 56(SI), Y13
+	VMOVDQU      1152(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y14, Y6
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y14, Y9
+	VMOVDQU      1184(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y14, Y7
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y14, Y10
+	VMOVDQU      1216(DI), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y14, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y14, Y11
+	VPBROADCASTD 28(SI), Y12
+	VPBROADCASTD 60(SI), Y13
+	VMOVDQU      1344(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xf4 // VPDPBUSD Y12, Y14, Y6
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xcd // VPDPBUSD Y13, Y14, Y9
+	VMOVDQU      1376(DI), Y14
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x0d; BYTE $0x50; BYTE $0xfc // VPDPBUSD Y12, Y14, Y7
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xd5 // VPDPBUSD Y13, Y14, Y10
+	VMOVDQU      1408(DI), Y14
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xc4 // VPDPBUSD Y12, Y14, Y8
+	BYTE $0xc4; BYTE $0x42; BYTE $0x0d; BYTE $0x50; BYTE $0xdd // VPDPBUSD Y13, Y14, Y11
+	VXORPS       Y12, Y12, Y12
+	VMOVUPS      1920(DI), Y13
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y12, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y12, Y13, Y3
+	VMOVUPS      1728(DI), Y13
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y0, Y13, Y6
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  Y3, Y13, Y9
+	VMOVUPS      1952(DI), Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y12, Y0, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y12, Y0, Y4
+	VMOVUPS      1760(DI), Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y1, Y0, Y7
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  Y4, Y0, Y10
+	VMOVUPS      1984(DI), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y12, Y0, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y12, Y0, Y5
+	VMOVUPS      1792(DI), Y0
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  Y2, Y0, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  Y5, Y0, Y11
+	VBROADCASTSS 32(AX), Y0
+	VMULPS       1536(DI), Y0, Y1
+	VFMADD213PS  (DX), Y1, Y6
+	VMULPS       1568(DI), Y0, Y1
+	VFMADD213PS  32(DX), Y1, Y7
+	VMULPS       1600(DI), Y0, Y1
+	VFMADD213PS  64(DX), Y1, Y8
+	VBROADCASTSS 32(CX), Y1
+	VMULPS       1536(DI), Y1, Y2
+	VFMADD213PS  (BX), Y2, Y9
+	VMULPS       1568(DI), Y1, Y2
+	VFMADD213PS  32(BX), Y2, Y10
+	VMULPS       1600(DI), Y1, Y2
+	VFMADD213PS  64(BX), Y2, Y11
+	CMPQ         c_len+8(FP), $0x09
+	JE           stored
+	VPBROADCASTD 44(AX), Y2
+	VPMADDWD     2304(DI), Y2, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       2112(DI), Y0, Y3
+	VFMADD231PS  Y3, Y4, Y6
+	VPMADDWD     2336(DI), Y2, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       2144(DI), Y0, Y3
+	VFMADD231PS  Y3, Y4, Y7
+	VPMADDWD     2368(DI), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       2176(DI), Y0, Y0
+	VFMADD231PS  Y0, Y2, Y8
+	VPBROADCASTD 44(CX), Y0
+	VPMADDWD     2304(DI), Y0, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       2112(DI), Y1, Y2
+	VFMADD231PS  Y2, Y3, Y9
+	VPMADDWD     2336(DI), Y0, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       2144(DI), Y1, Y2
+	VFMADD231PS  Y2, Y3, Y10
+	VPMADDWD     2368(DI), Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       2176(DI), Y1, Y1
+	VFMADD231PS  Y1, Y0, Y11
+
+stored:
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, 64(DX)
+	VMOVUPS Y9, (BX)
+	VMOVUPS Y10, 32(BX)
+	VMOVUPS Y11, 64(BX)
+	ADDQ    $0x00000060, DX
+	ADDQ    $0x00000060, BX
+	ADDQ    $0x00000060, DI
+	DECQ    R9
+	JNZ     half
+	ADDQ    $+2304, DI
+	SUBQ    $+192, DX
+	SUBQ    $+192, BX
+	ADDQ    $0x00000030, AX
+	ADDQ    $0x00000030, CX
+	DECQ    R8
+	JNZ     block
+	SUBQ    $0x02, 8(SP)
+	JG      rows
+	MOVQ    16(SP), AX
+	IMUL3Q  $+48, AX, AX
+	ADDQ    AX, x_base+32(FP)
+	CMPQ    k+104(FP), $0x00
+	JNE     blocks
+	VZEROUPPER
+	RET
+
+DATA groupHalvesOfQuartersAVX2<>+0(SB)/32, $"\x02\x03\x06\a\n\v\x0e\x0f\x00\x01\x04\x05\b\t\f\r\x02\x03\x06\a\n\v\x0e\x0f\x00\x01\x04\x05\b\t\f\r"
+GLOBL groupHalvesOfQuartersAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00200000AVX2<>+0(SB)/32, $"\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00"
+GLOBL const00200000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00000020AVX2<>+0(SB)/32, $" \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00 \x00\x00\x00"
+GLOBL const00000020AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8DotU5x32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x32AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    lanes+88(FP), $0x30
+	JNE     few
+	CMPQ    m+96(FP), $0x06
+	JL      few
+	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000420, b_len+72(FP)
+	MOVQ    $0x00000060, b_cap+80(FP)
+	JMP     ·weightGemmInt8BytesAVX2+0(SB)
+
+few:
+	JMP ·weightGemmInt8U5x32AVX2+0(SB)
+
 // func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
@@ -18290,6 +20724,21 @@ vectors2rows1word:
 vectors2rows1done:
 	VZEROUPPER
 	RET
+
+// func weightGemmInt8DotS6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS6x16AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	CMPQ    lanes+88(FP), $0x30
+	JNE     few
+	CMPQ    m+96(FP), $0x06
+	JL      few
+	MOVQ    $0x00000009, c_len+8(FP)
+	MOVQ    $0x000004e0, b_len+72(FP)
+	MOVQ    $0x00000060, b_cap+80(FP)
+	JMP     ·weightGemmInt8BytesAVX2+0(SB)
+
+few:
+	JMP ·weightGemmInt8S6x16AVX2+0(SB)
 
 // func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64

@@ -8596,36 +8596,36 @@ vectors3rows8block:
 	JG           vectors3rows8wordminima
 	VPBROADCASTD 40(R9), Z0
 	VPSLLD       $0x03, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
 	VPBROADCASTD 40(R9)(DX*1), Z3
 	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 	VPBROADCASTD 40(R9)(DX*2), Z6
 	VPSLLD       $0x03, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R10), Z9
 	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R10)(DX*1), Z12
 	VPSLLD       $0x03, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R10)(DX*2), Z15
 	VPSLLD       $0x03, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R11), Z18
 	VPSLLD       $0x03, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R11)(DX*1), Z21
 	VPSLLD       $0x03, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 	JMP          vectors3rows8wordfour
 
 vectors3rows8wordminima:
@@ -8655,9 +8655,9 @@ vectors3rows8wordminima:
 	VXORPS Z23, Z23, Z23
 
 vectors3rows8wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ      $0x00000004, R12
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
 
 vectors3rows8word:
 	VPANDD       (R8), Z24, Z25
@@ -8761,43 +8761,43 @@ vectors3rows8word:
 vectors3rows8wordeight:
 	VPBROADCASTD 40(R9), Z0
 	VPSLLD       $0x07, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
 	VPBROADCASTD 40(R9)(DX*1), Z3
 	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 	VPBROADCASTD 40(R9)(DX*2), Z6
 	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R10), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R10)(DX*1), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R10)(DX*2), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R11), Z18
 	VPSLLD       $0x07, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R11)(DX*1), Z21
 	VPSLLD       $0x07, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 	MOVQ         $0x00000008, R12
 	PCALIGN      $0x40
 
 vectors3rows8wordbytes:
-	VMOVDQU32    (R8), Z24
-	VMOVDQU32    64(R8), Z25
-	VMOVDQU32    128(R8), Z26
+	VMOVUPS      (R8), Z24
+	VMOVUPS      64(R8), Z25
+	VMOVUPS      128(R8), Z26
 	VPBROADCASTD (R9), Z27
 	VPDPBUSD     Z27, Z24, Z0
 	VPDPBUSD     Z27, Z25, Z1
@@ -9090,20 +9090,20 @@ vectors3rows4block:
 	JG           vectors3rows4wordminima
 	VPBROADCASTD 40(R9), Z12
 	VPSLLD       $0x03, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*1), Z15
 	VPSLLD       $0x03, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R9)(DX*2), Z18
 	VPSLLD       $0x03, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R10), Z21
 	VPSLLD       $0x03, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 	JMP          vectors3rows4wordfour
 
 vectors3rows4wordminima:
@@ -9121,9 +9121,9 @@ vectors3rows4wordminima:
 	VXORPS Z23, Z23, Z23
 
 vectors3rows4wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors3rows4word:
 	VPANDD       (R8), Z24, Z25
@@ -9194,27 +9194,27 @@ vectors3rows4word:
 vectors3rows4wordeight:
 	VPBROADCASTD 40(R9), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*1), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R9)(DX*2), Z18
 	VPSLLD       $0x07, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R10), Z21
 	VPSLLD       $0x07, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 	MOVQ         $0x00000008, R11
 	PCALIGN      $0x40
 
 vectors3rows4wordbytes:
-	VMOVDQU32    (R8), Z24
-	VMOVDQU32    64(R8), Z25
-	VMOVDQU32    128(R8), Z26
+	VMOVUPS      (R8), Z24
+	VMOVUPS      64(R8), Z25
+	VMOVUPS      128(R8), Z26
 	VPBROADCASTD (R9), Z27
 	VPDPBUSD     Z27, Z24, Z12
 	VPDPBUSD     Z27, Z25, Z13
@@ -9399,16 +9399,16 @@ vectors3rows3block:
 	JG           vectors3rows3wordminima
 	VPBROADCASTD 40(R9), Z9
 	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R9)(DX*1), Z12
 	VPSLLD       $0x03, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*2), Z15
 	VPSLLD       $0x03, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	JMP          vectors3rows3wordfour
 
 vectors3rows3wordminima:
@@ -9423,9 +9423,9 @@ vectors3rows3wordminima:
 	VXORPS Z17, Z17, Z17
 
 vectors3rows3wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z18
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z18
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows3word:
 	VPANDD       (R8), Z18, Z19
@@ -9487,23 +9487,23 @@ vectors3rows3word:
 vectors3rows3wordeight:
 	VPBROADCASTD 40(R9), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R9)(DX*1), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*2), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	MOVQ         $0x00000008, R10
 	PCALIGN      $0x40
 
 vectors3rows3wordbytes:
-	VMOVDQU32    (R8), Z18
-	VMOVDQU32    64(R8), Z19
-	VMOVDQU32    128(R8), Z20
+	VMOVUPS      (R8), Z18
+	VMOVUPS      64(R8), Z19
+	VMOVUPS      128(R8), Z20
 	VPBROADCASTD (R9), Z21
 	VPDPBUSD     Z21, Z18, Z9
 	VPDPBUSD     Z21, Z19, Z10
@@ -9672,12 +9672,12 @@ vectors3rows2block:
 	JG           vectors3rows2wordminima
 	VPBROADCASTD 40(R9), Z6
 	VPSLLD       $0x03, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R9)(DX*1), Z9
 	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	JMP          vectors3rows2wordfour
 
 vectors3rows2wordminima:
@@ -9689,9 +9689,9 @@ vectors3rows2wordminima:
 	VXORPS Z11, Z11, Z11
 
 vectors3rows2wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows2word:
 	VPANDD       (R8), Z12, Z13
@@ -9752,19 +9752,19 @@ vectors3rows2word:
 vectors3rows2wordeight:
 	VPBROADCASTD 40(R9), Z6
 	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R9)(DX*1), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	MOVQ         $0x00000008, R10
 	PCALIGN      $0x40
 
 vectors3rows2wordbytes:
-	VMOVDQU32    (R8), Z12
-	VMOVDQU32    64(R8), Z13
-	VMOVDQU32    128(R8), Z14
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	VMOVUPS      128(R8), Z14
 	VPBROADCASTD (R9), Z15
 	VPDPBUSD     Z15, Z12, Z6
 	VPDPBUSD     Z15, Z13, Z7
@@ -9907,8 +9907,8 @@ vectors3rows1block:
 	JG           vectors3rows1wordminima
 	VPBROADCASTD 40(R9), Z3
 	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 	JMP          vectors3rows1wordfour
 
 vectors3rows1wordminima:
@@ -9917,9 +9917,9 @@ vectors3rows1wordminima:
 	VXORPS Z5, Z5, Z5
 
 vectors3rows1wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows1word:
 	VPANDD       (R8), Z6, Z7
@@ -9972,15 +9972,15 @@ vectors3rows1word:
 vectors3rows1wordeight:
 	VPBROADCASTD 40(R9), Z3
 	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 	MOVQ         $0x00000008, R10
 	PCALIGN      $0x40
 
 vectors3rows1wordbytes:
-	VMOVDQU32    (R8), Z6
-	VMOVDQU32    64(R8), Z7
-	VMOVDQU32    128(R8), Z8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z8
 	VPBROADCASTD (R9), Z9
 	VPDPBUSD     Z9, Z6, Z3
 	VPDPBUSD     Z9, Z7, Z4
@@ -10133,9 +10133,9 @@ vectors1rows8wordminima:
 	VXORPS Z7, Z7, Z7
 
 vectors1rows8wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
-	MOVQ      $0x00000004, R13
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z8
+	MOVQ    $0x00000004, R13
+	PCALIGN $0x40
 
 vectors1rows8word:
 	VPANDD       (R9), Z8, Z9
@@ -10213,7 +10213,7 @@ vectors1rows8wordeight:
 	PCALIGN      $0x40
 
 vectors1rows8wordbytes:
-	VMOVDQU32    (R9), Z8
+	VMOVUPS      (R9), Z8
 	VPBROADCASTD (R10), Z9
 	VPDPBUSD     Z9, Z8, Z0
 	VPBROADCASTD (R10)(DX*1), Z9
@@ -10396,9 +10396,9 @@ vectors1rows2wordminima:
 	VXORPS Z1, Z1, Z1
 
 vectors1rows2wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z2
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors1rows2word:
 	VPANDD       (R9), Z2, Z3
@@ -10438,7 +10438,7 @@ vectors1rows2wordeight:
 	PCALIGN      $0x40
 
 vectors1rows2wordbytes:
-	VMOVDQU32    (R9), Z2
+	VMOVUPS      (R9), Z2
 	VPBROADCASTD (R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
 	VPBROADCASTD (R10)(DX*1), Z3
@@ -10540,9 +10540,9 @@ vectors1rows1wordminima:
 	VXORPS Z0, Z0, Z0
 
 vectors1rows1wordfour:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z1
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors1rows1word:
 	VPANDD       (R9), Z1, Z2
@@ -10576,7 +10576,7 @@ vectors1rows1wordeight:
 	PCALIGN      $0x40
 
 vectors1rows1wordbytes:
-	VMOVDQU32    (R9), Z1
+	VMOVUPS      (R9), Z1
 	VPBROADCASTD (R10), Z2
 	VPDPBUSD     Z2, Z1, Z0
 	ADDQ         $0x00000004, R10
@@ -13561,38 +13561,39 @@ vectors3rows8block:
 vectors3rows8wordstartiq4:
 	VPBROADCASTD 40(R9), Z0
 	VPSLLD       $0x07, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
 	VPBROADCASTD 40(R9)(DX*1), Z3
 	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 	VPBROADCASTD 40(R9)(DX*2), Z6
 	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R10), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R10)(DX*1), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R10)(DX*2), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R11), Z18
 	VPSLLD       $0x07, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R11)(DX*1), Z21
 	VPSLLD       $0x07, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 
 vectors3rows8wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z24
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors3rows8wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z25
@@ -13602,9 +13603,8 @@ vectors3rows8wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z25
 
 vectors3rows8wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ      $0x00000004, R12
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
 
 vectors3rows8word:
 	VPANDD       (R8), Z24, Z26
@@ -13999,22 +13999,23 @@ vectors3rows4block:
 vectors3rows4wordstartiq4:
 	VPBROADCASTD 40(R9), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*1), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 	VPBROADCASTD 40(R9)(DX*2), Z18
 	VPSLLD       $0x07, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
 	VPBROADCASTD 40(R10), Z21
 	VPSLLD       $0x07, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
+	VMOVUPS      Z21, Z22
+	VMOVUPS      Z21, Z23
 
 vectors3rows4wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z24
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors3rows4wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z25
@@ -14024,9 +14025,8 @@ vectors3rows4wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z25
 
 vectors3rows4wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors3rows4word:
 	VPANDD       (R8), Z24, Z26
@@ -14278,18 +14278,19 @@ vectors3rows3block:
 vectors3rows3wordstartiq4:
 	VPBROADCASTD 40(R9), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 	VPBROADCASTD 40(R9)(DX*1), Z12
 	VPSLLD       $0x07, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
 	VPBROADCASTD 40(R9)(DX*2), Z15
 	VPSLLD       $0x07, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
+	VMOVUPS      Z15, Z16
+	VMOVUPS      Z15, Z17
 
 vectors3rows3wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z18
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors3rows3wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z19
@@ -14299,9 +14300,8 @@ vectors3rows3wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z19
 
 vectors3rows3wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z18
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows3word:
 	VPANDD       (R8), Z18, Z20
@@ -14514,14 +14514,15 @@ vectors3rows2block:
 vectors3rows2wordstartiq4:
 	VPBROADCASTD 40(R9), Z6
 	VPSLLD       $0x07, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
 	VPBROADCASTD 40(R9)(DX*1), Z9
 	VPSLLD       $0x07, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
+	VMOVUPS      Z9, Z10
+	VMOVUPS      Z9, Z11
 
 vectors3rows2wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z12
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors3rows2wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z13
@@ -14531,9 +14532,8 @@ vectors3rows2wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z13
 
 vectors3rows2wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows2word:
 	VPANDD       (R8), Z12, Z14
@@ -14715,10 +14715,11 @@ vectors3rows1block:
 vectors3rows1wordstartiq4:
 	VPBROADCASTD 40(R9), Z3
 	VPSLLD       $0x07, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z3, Z5
 
 vectors3rows1wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z6
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors3rows1wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z7
@@ -14728,9 +14729,8 @@ vectors3rows1wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z7
 
 vectors3rows1wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ      $0x00000004, R10
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R10
+	PCALIGN $0x40
 
 vectors3rows1word:
 	VPANDD       (R8), Z6, Z8
@@ -14902,6 +14902,7 @@ vectors1rows8wordstartiq4:
 	VPSLLD       $0x07, Z7, Z7
 
 vectors1rows8wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z8
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors1rows8wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z9
@@ -14911,9 +14912,8 @@ vectors1rows8wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z9
 
 vectors1rows8wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
-	MOVQ      $0x00000004, R13
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R13
+	PCALIGN $0x40
 
 vectors1rows8word:
 	VPANDD       (R9), Z8, Z10
@@ -15158,6 +15158,7 @@ vectors1rows2wordstartiq4:
 	VPSLLD       $0x07, Z1, Z1
 
 vectors1rows2wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z2
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors1rows2wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z3
@@ -15167,9 +15168,8 @@ vectors1rows2wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z3
 
 vectors1rows2wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors1rows2word:
 	VPANDD       (R9), Z2, Z4
@@ -15293,6 +15293,7 @@ vectors1rows1wordstartiq4:
 	VPSLLD       $0x07, Z0, Z0
 
 vectors1rows1wordstartdone:
+	VMOVUPS const0f0f0f0fAVX512<>+0(SB), Z1
 	CMPQ    c_len+8(FP), $0x03
 	JNE     vectors1rows1wordvaluesiq4
 	VMOVUPS valuesE2M1AVX512<>+0(SB), Z2
@@ -15302,9 +15303,8 @@ vectors1rows1wordvaluesiq4:
 	VMOVUPS valuesIQ4AVX512<>+0(SB), Z2
 
 vectors1rows1wordvaluesdone:
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
 
 vectors1rows1word:
 	VPANDD       (R9), Z1, Z3

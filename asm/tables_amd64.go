@@ -410,6 +410,31 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx2", Needs: []string{"AVX2", "AVXVNNI", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8DotS8AVX2,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8DotS4AVX2,
+			},
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8DotU4AVX2,
+			},
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8DotE2M1AVX2,
+			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8DotIQ4AVX2,
+			},
+			ukernel.U5x32: {
+				GemmInt8: weightGemmInt8DotU5x32AVX2,
+			},
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8DotS6x16AVX2,
+			},
+		},
+	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.E2M1: {

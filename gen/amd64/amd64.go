@@ -13,7 +13,7 @@ import (
 func Generator(i emit.ISA) func(spec.Contracts) (spec.Output, error) {
 	return func(c spec.Contracts) (spec.Output, error) {
 		g := emit.New(i, c)
-		k := &gen{g}
+		k := &gen{Gen: g, vnni: g.EVEX()}
 		spec.EmitAll(kernels{k, skinny.New(g)}, i.Tiles(), i.WeightTile())
 		if err := k.laneKernels(); err != nil {
 			return spec.Output{}, err
@@ -23,7 +23,10 @@ func Generator(i emit.ISA) func(spec.Contracts) (spec.Output, error) {
 }
 
 // A gen emits the kernels of tiles and of rows.
-type gen struct{ *emit.Gen }
+type gen struct {
+	*emit.Gen
+	vnni bool // products of quantized rows have VPDPBUSD
+}
 
 // kernels emits all kernels.
 type kernels struct {

@@ -28,7 +28,7 @@ func TestCrowded(t *testing.T) {
 func TestAddress(t *testing.T) {
 	for _, i := range []emit.ISA{emit.AVX2{}, emit.AVX512{}} {
 		for _, s := range i.Tiles() {
-			g := &gen{&emit.Gen{ISA: i}}
+			g := &gen{Gen: &emit.Gen{ISA: i}}
 			e := &gemmer{g: g, vectors: s.Vectors, odd: map[int]reg.GPVirtual{}}
 			c := reg.NewCollection()
 			multiple := map[reg.Register]int{}

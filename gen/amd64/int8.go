@@ -22,8 +22,8 @@ import (
 //
 // How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products
 // have another order, with the blocks in the outer loop and the rows in the inner loop: many rows
-// with 8-bit weights with AVX2, see int8_words.go, and grouped formats with VNNI, see int8_many.go.
-// Other whole panels of these are in int8_whole.go.
+// with 8-bit weights with AVX2, see int8_words.go, and grouped formats with VNNI, see int8_many.go
+// and int8_bytes.go. Other whole panels of these are in int8_whole.go.
 //
 // Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
 //
@@ -72,12 +72,12 @@ func (g *gen) int8Formats(q ukernel.PackedFormat) (list []ukernel.PackedFormat) 
 		all = spec.GroupedFormats
 	}
 	for _, x := range all {
-		shares := g.EVEX() || x.Bits() < 8 && q.Bits() < 8 // see int8Words
+		shares := g.vnni || x.Bits() < 8 && q.Bits() < 8 // see int8Words
 		switch {
 		case q.Grouped():
 			shares = x.Bits() == q.Bits() && x.Offset() == q.Offset()
 		case x.Values() != nil || q.Values() != nil:
-			shares = g.EVEX() && x.Values() != nil && q.Values() != nil
+			shares = g.vnni && x.Values() != nil && q.Values() != nil
 		}
 		if shares || x == q {
 			list = append(list, x)
@@ -123,7 +123,21 @@ func int8Function(q ukernel.PackedFormat) string {
 }
 
 func (g *gen) WeightGemmInt8(q ukernel.PackedFormat) {
-	f, formats, name := spec.WeightGemmInt8(q), g.int8Formats(q), int8Function(q)
+	g.formatInt8(spec.WeightGemmInt8(q), q, int8Function(q))
+	switch {
+	case g.EVEX():
+	case !q.Grouped():
+		g.vnni = true
+		g.formatInt8(spec.WeightGemmInt8Dot(q), q, int8Function(q)+"Dot")
+		g.vnni = false
+	case slices.Contains(bytesFormats, q):
+		g.bytesInt8(q)
+	}
+}
+
+// formatInt8 emits the product with a format, whose function has that name if it is of several.
+func (g *gen) formatInt8(f spec.Function, q ukernel.PackedFormat, name string) {
+	formats := g.int8Formats(q)
 	if len(formats) == 1 && !g.EVEX() {
 		g.Kernel(f)
 		g.productInt8(q)
@@ -169,6 +183,8 @@ func (g *gen) productInt8(formats ...ukernel.PackedFormat) {
 		g.gemmInt8(t, groupedDot(t.format))
 	case g.EVEX():
 		g.gemmInt8(t, vnniDot{})
+	case g.vnni:
+		g.gemmInt8(t, vexDot{})
 	default:
 		g.gemmInt8(t, avx2Dot{})
 	}
@@ -226,7 +242,7 @@ func (t *int8Gemmer) passHead(name string, left operand.Mem, block reg.GPVirtual
 // beginInt8 emits the start of a product with formats: what is the same for all ways through it.
 func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 	t := &int8Gemmer{g: g, formats: formats, format: formats[len(formats)-1], several: len(formats) > 1 && !formats[0].Grouped()}
-	if formats[0].Values() != nil && g.EVEX() { // E2M1 and IQ4 have the same sizes
+	if formats[0].Values() != nil && g.vnni { // E2M1 and IQ4 have the same sizes
 		t.formats, t.format, t.several, t.looksUp = formats[:1], formats[0], false, true
 	}
 	t.memory()
@@ -304,6 +320,8 @@ func (t *int8Gemmer) sharesRows(dot int8Dot) bool {
 	switch dot.(type) {
 	case vnniDot:
 		return false
+	case vexDot:
+		return !t.looksUp // as addWhole compares
 	case *vnniWhole:
 		return t.format.Bits() > 4
 	}

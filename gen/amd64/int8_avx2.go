@@ -226,11 +226,11 @@ type byteMask struct {
 
 func (t *int8Gemmer) mask(bits uint32) byteMask {
 	c := t.g.Constant(bits)
-	if t.rows > 4 {
+	if t.rows > 4 && !t.g.EVEX() {
 		return byteMask{t.g, c}
 	}
 	v := t.g.Vec()
-	t.g.VMOVDQU(c, v)
+	t.g.VMOVUPS(c, v)
 	return byteMask{t.g, v}
 }
 
@@ -241,12 +241,16 @@ func (m byteMask) and(from operand.Mem, w reg.VecVirtual) {
 		m.g.VPAND(from, w, w)
 		return
 	}
-	m.g.VPAND(from, m.bits, w)
+	m.g.and(from, m.bits, w)
 }
 
 // andUpper sets w to those bits once the words are shifted to the right by 4.
 func (m byteMask) andUpper(from operand.Mem, w reg.VecVirtual) {
-	m.g.VMOVDQU(from, w)
-	m.g.VPSRLW(operand.Imm(4), w, w)
-	m.g.VPAND(m.bits, w, w)
+	if m.g.EVEX() {
+		m.g.VPSRLD(operand.Imm(4), from, w)
+	} else {
+		m.g.VMOVDQU(from, w)
+		m.g.VPSRLW(operand.Imm(4), w, w)
+	}
+	m.g.and(m.bits, w, w)
 }

@@ -74,9 +74,14 @@ func (t *int8Gemmer) loadIntegers(name string, part int, to []reg.VecVirtual) {
 				continue
 			}
 			g.VPMOVSXBD(from, s)
-			g.VPSHUFB(g.Repeated("bothHalves", 0x01000100, 0x05040504, 0x09080908, 0x0d0c0d0c), s, s)
+			g.VPSHUFB(g.bothHalves(), s, s)
 		}
 	})
+}
+
+// bothHalves is the order of the lower halves of words, each twice.
+func (g *gen) bothHalves() operand.Mem {
+	return g.Repeated("bothHalves", 0x01000100, 0x05040504, 0x09080908, 0x0d0c0d0c)
 }
 
 // eachCount emits code for the integers of a lane that a block has for a scale, 1 or 2. For formats

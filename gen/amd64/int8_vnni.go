@@ -13,6 +13,7 @@ import (
 //
 // A tile of 8 rows and 3 vectors has 24 accumulators. The other registers are for 3 vectors of
 // weights, a number of x and a mask. Panels that are not whole are taken one vector at a time.
+// AVX2's tiles are vexDot's.
 //
 // Package gen's TestVNNI runs these kernels by an interpreter, as few machines of those who change
 // them have the instruction.
@@ -23,6 +24,17 @@ func (vnniDot) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 3}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
 		{{Vectors: 1, Rows: 8}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}},
 	}
+}
+
+// A vexDot is vnniDot with the registers of AVX2, for CPUs that have AVX-VNNI: Intel's without
+// AVX-512, since Alder Lake.
+type vexDot struct{ vnniDot }
+
+func (vexDot) tiles(q ukernel.PackedFormat) [][]spec.TileShape {
+	if q.Values() != nil {
+		return tilesOf(4, 2)
+	}
+	return tilesOf(6, 4, 3, 2)
 }
 
 func (vnniDot) frameBytes(ukernel.PackedFormat) int { return 0 }
@@ -61,7 +73,7 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 	last := t.format
 	t.format = ukernel.S8
 	t.eachWord(name+"bytes", 8, func() {
-		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVDQU32(from, w) })
+		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVUPS(from, w) })
 		x.advance(g, 4)
 	})
 	t.format = last
@@ -75,7 +87,7 @@ func (vnniDot) begin(t *int8Gemmer, q ukernel.PackedFormat, x rowPointers) {
 		row := t.acc[i]
 		t.broadcastOffset(q, x, i, row[0])
 		for _, v := range row[1:] {
-			t.g.VMOVDQA32(row[0], v)
+			t.g.VMOVUPS(row[0], v)
 		}
 	})
 }
@@ -87,18 +99,14 @@ func (vnniDot) dot(t *int8Gemmer, x rowPointers, disp int, part func(from operan
 
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (d vnniDot) sums4(t *int8Gemmer, x rowPointers, name string) {
-	g, mask, lookUp := t.g, t.g.Vec(), t.valueOf(name)
-	g.VMOVDQU32(g.Constant(0x0f0f0f0f), mask)
+	g, mask, lookUp := t.g, t.mask(0x0f0f0f0f), t.valueOf(name)
 	t.eachWord(name, 4, func() {
-		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) {
-			g.VPANDD(from, mask, w)
-			lookUp(w)
-		})
-		d.dot(t, x, 16, func(from operand.Mem, w reg.VecVirtual) {
-			g.VPSRLD(operand.Imm(4), from, w)
-			g.VPANDD(mask, w, w)
-			lookUp(w)
-		})
+		for half, part := range []func(from operand.Mem, w reg.VecVirtual){mask.and, mask.andUpper} {
+			d.dot(t, x, 16*half, func(from operand.Mem, w reg.VecVirtual) {
+				part(from, w)
+				lookUp(w)
+			})
+		}
 		x.advance(g, 4)
 	})
 }

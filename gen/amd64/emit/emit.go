@@ -50,7 +50,7 @@ func (g *Gen) Output() (spec.Output, error) {
 	if err != nil {
 		return spec.Output{}, err
 	}
-	if asm, err = EncodeTiles(asm); err != nil {
+	if asm, err = Encode(asm); err != nil {
 		return spec.Output{}, err
 	}
 	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil

@@ -33,7 +33,7 @@ func TestTiles(t *testing.T) {
 	}
 	var list []snippet
 	for _, product := range []string{"TDPBSSD", "TDPBF16PS"} {
-		text, err := emit.EncodeTiles([]byte("	MOVQ in_base+0(FP), R8\n	MOVQ out_base+24(FP), R9\n	MOVQ $64, R10\n" +
+		text, err := emit.Encode([]byte("	MOVQ in_base+0(FP), R8\n	MOVQ out_base+24(FP), R9\n	MOVQ $64, R10\n" +
 			"	LDTILECFG (R8)\n	TILELOADD 64(R8)(R10*1), T1\n	TILELOADD 1088(R8)(R10*1), T2\n	TILELOADD 2112(R8)(R10*1), T3\n" +
 			"	" + product + " T2, T1, T3\n	TILESTORED T3, 2112(R9)(R10*1)\n" +
 			"	TILEZERO T3\n	TILESTORED T3, 64(R9)(R10*1)\n	TILERELEASE\n	RET\n"))

@@ -570,7 +570,7 @@ func blockGemmInt8(k *Kernel, quick bool) (list []Case) {
 		if k.ISA == "avx2" && (k.Index == "S8" || k.Index == "IQ4") { // whose whole panels become words: a block at a time, or from 48 rows on four
 			list = append(list, int8Case(k, len(list), 64, panelLanes, 8), repeating(int8Case(k, len(list)+1, 160, panelLanes, 48), 7))
 		}
-		if k.ISA == "avx512" || whole(1) == 32 { // whose lanes go different ways with many rows
+		if k.ISA == "avx512" || k.ISA == "avx2" && strings.Contains(k.Function, "Dot") || whole(1) == 32 { // whose lanes go different ways with many rows
 			m := 7
 			if joins(k) { // an odd number, with groups that differ
 				m = joinedRows + 1

@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// TestTilesLLVM decodes the instructions of AMX by LLVM, with every tile and every register in
-// every place.
-func TestTilesLLVM(t *testing.T) {
+// TestEncodeLLVM decodes the instructions by LLVM, with every tile and every register in every
+// place.
+func TestEncodeLLVM(t *testing.T) {
 	mc, err := exec.LookPath("llvm-mc-19")
 	if err != nil {
 		t.Skip("NOT RUN: the encodings were not checked by LLVM, as llvm-mc-19 is missing (apt-get install llvm-19)")
 	}
-	list := tileInstructions()
+	list := append(tileInstructions(), vectorInstructions()...)
 	var in bytes.Buffer
 	for _, text := range list {
-		asm, err := EncodeTiles([]byte("\t" + text))
+		asm, err := Encode([]byte("\t" + text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		code, comment, _ := strings.Cut(string(asm), " // ")
-		if comment != text {
+		if comment != strings.TrimPrefix(text, vexVNNI) {
 			t.Fatalf("the comment is %q, want %q", comment, text)
 		}
 		in.WriteString(strings.NewReplacer("BYTE $", "", ";", "", "\t", "").Replace(code) + "\n")
 	}
-	cmd := exec.Command(mc, "--disassemble", "--triple=x86_64", "--mattr=+amx-tile,+amx-int8,+amx-bf16")
+	cmd := exec.Command(mc, "--disassemble", "--triple=x86_64", "--mattr=+amx-tile,+amx-int8,+amx-bf16,+avxvnni")
 	cmd.Stdin = &in
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -48,10 +48,9 @@ func TestTilesLLVM(t *testing.T) {
 	t.Logf("%d instructions", len(list))
 }
 
-// tileInstructions lists instructions as Go's assembler would have them.
-func tileInstructions() (list []string) {
+// memoryOperands are operands without an index and with one.
+func memoryOperands() (memory, indexed []string) {
 	gp := strings.Fields("AX CX DX BX SP BP SI DI R8 R9 R10 R11 R12 R13 R14 R15")
-	var memory, indexed []string
 	for i, base := range gp {
 		for _, disp := range []string{"", "1", "-128", "127", "128", "-129", "1000000"} {
 			memory = append(memory, disp+"("+base+")")
@@ -62,6 +61,26 @@ func tileInstructions() (list []string) {
 			}
 		}
 	}
+	return memory, indexed
+}
+
+// vectorInstructions lists instructions of AVX-VNNI as Go's assembler would have them.
+func vectorInstructions() (list []string) {
+	memory, indexed := memoryOperands()
+	for i, m := range append(memory, indexed...) {
+		list = append(list, fmt.Sprintf("%sVPDPBUSD %s, Y%d, Y%d", vexVNNI, m, i%16, (i+i/16)%16))
+	}
+	for i := range 16 {
+		for j := range 16 {
+			list = append(list, fmt.Sprintf("%sVPDPBUSD Y%d, Y%d, Y%d", vexVNNI, i, j, (i+j)%16))
+		}
+	}
+	return list
+}
+
+// tileInstructions lists instructions of AMX as Go's assembler would have them.
+func tileInstructions() (list []string) {
+	memory, indexed := memoryOperands()
 	for _, m := range memory {
 		list = append(list, "LDTILECFG "+m)
 	}
@@ -86,6 +105,7 @@ func tileInstructions() (list []string) {
 var (
 	goMemory = regexp.MustCompile(`\((\w+)\)(?:\((\w+)\*(\d)\))?`)
 	goTile   = regexp.MustCompile(`\bT(\d)\b`)
+	goVector = regexp.MustCompile(`\bY(\d+)\b`)
 )
 
 // gnuSyntax is an instruction as LLVM writes it.
@@ -106,13 +126,17 @@ func gnuSyntax(text string) string {
 		}
 		return "(" + name(m[1]) + "," + name(m[2]) + "," + m[3] + ")"
 	})
-	return strings.ToLower(goTile.ReplaceAllString(text, "%tmm$1"))
+	text = goVector.ReplaceAllString(goTile.ReplaceAllString(text, "%tmm$1"), "%ymm$1")
+	if rest, is := strings.CutPrefix(text, vexVNNI); is {
+		text = "{vex} " + rest
+	}
+	return strings.ToLower(text)
 }
 
-// TestNoTiles finds operands that the instructions of AMX do not have.
-func TestNoTiles(t *testing.T) {
-	for _, text := range []string{"TILEZERO T8", "TILELOADD (AX), T0", "LDTILECFG (AX)(BX*1)", "TILELOADD (AX)(SP*1), T0", "TILELOADD (R16)(AX*1), T0"} {
-		if asm, err := EncodeTiles([]byte("\t" + text)); err == nil {
+// TestNoOperands finds operands that the instructions do not have.
+func TestNoOperands(t *testing.T) {
+	for _, text := range []string{"TILEZERO T8", "TILEZERO Y1", vexVNNI + "VPDPBUSD Y16, Y0, Y0", vexVNNI + "VPDPBUSD Y0, T0, Y0", vexVNNI + "VPDPBUSD Y0, (AX), Y0", "TILELOADD (AX), T0", "LDTILECFG (AX)(BX*1)", "TILELOADD (AX)(SP*1), T0", "TILELOADD (R16)(AX*1), T0"} {
+		if asm, err := Encode([]byte("\t" + text)); err == nil {
 			t.Errorf("%s becomes %s", text, asm)
 		}
 	}
