@@ -47219,18 +47219,13 @@ of64end:
 	MOVQ off_base+48(FP), DI
 
 of32:
-	MOVQ  (DI), R8
-	ADDQ  CX, R8
-	XORQ  R9, R9
-	TESTQ SI, SI
-	JZ    of32last
-
-of32part:
+	MOVQ    (DI), R8
+	ADDQ    CX, R8
+	XORQ    R9, R9
+	TESTQ   SI, SI
+	JZ      of32last
 	VMOVUPS (R8)(R9*1), Y0
 	VMOVUPS Y0, (AX)(R9*1)
-	ADDQ    $0x20, R9
-	CMPQ    R9, SI
-	JL      of32part
 
 of32last:
 	VMOVUPS (R8)(SI*1), Y0
