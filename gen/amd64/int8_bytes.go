@@ -243,8 +243,8 @@ func (b *vexBytes) expandNumbers(from, to reg.GPVirtual) {
 	g.Label("numbers")
 }
 
-// numbersOf writes a vector of lanes: the words of the second group, then those of the first. The
-// codes of rows have the same order.
+// numbersOf writes a vector of lanes: the words of the second group, then the words of the first.
+// The codes of rows have the same order.
 func (b *vexBytes) numbersOf(q ukernel.PackedFormat, from, to reg.GPVirtual) {
 	g, more := b.g, q.Bits()-4
 	for half := range 2 {

@@ -45,8 +45,8 @@ func rowSums(add func(b *Builder, sum *Value) *Value) func(b *Builder) {
 	}
 }
 
-// addExact is sum + x·y for widened numbers. The product is exact, so the bits are the same as of a
-// MulAdd, but the sum waits for an addition alone.
+// addExact is sum + x·y for widened numbers. The product is exact, so a MulAdd has the same bits,
+// but here the sum waits for an addition alone.
 func (b *Builder) addExact(sum, x, y *Value) *Value { return b.Add(sum, b.Mul(x, y)) }
 
 // double0 is a variable of float64, at first 0.

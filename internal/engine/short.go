@@ -56,8 +56,8 @@ func (j *Job) isShort() bool {
 		see.Len() > 0 && blockStart(see.Lo) == blockStart(see.Hi-1) && !(j.keys() >= j.leastSkinny() && j.isSkinny(j.rows()))
 }
 
-// leastSkinny is the least number of keys for which the kernels for few rows are faster than a plain
-// call. Those for products in bfloat16 repeat the last key to have SkinnyKeys.
+// leastSkinny is the least number of keys for which the kernels for few rows are faster than plain
+// calls. Those for products in bfloat16 repeat the last key to have SkinnyKeys.
 func (j *Job) leastSkinny() int {
 	isNarrow := max(j.d(), j.dv()) <= ukernel.ColumnSegment
 	switch isMixed := j.isMixed() && j.usesHeadValues(); {

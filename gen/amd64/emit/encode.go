@@ -39,8 +39,8 @@ const (
 // beside the bytes do without.
 const vexVNNI = "VEX"
 
-// VPDPBUSD adds to each word of acc the products of its four bytes: signed ones of x times unsigned
-// ones of w.
+// VPDPBUSD adds four products of bytes to each word of acc: the bytes of x are signed, the bytes of
+// w unsigned.
 func (g *Gen) VPDPBUSD(x operand.Op, w, acc reg.Register) {
 	if g.EVEX() {
 		g.Context.VPDPBUSD(x, w, acc)

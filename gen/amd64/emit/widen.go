@@ -50,7 +50,7 @@ func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-// FromNibbles brings lanes in the order of LoadNibbles into that of columns, and ToNibbles back.
+// FromNibbles brings lanes from the order of LoadNibbles into the order of columns, ToNibbles back.
 func (g *Gen) FromNibbles(v reg.VecVirtual) {
 	g.permute("fromNibbles", func(i int) uint32 { return uint32(i%8*2 + i/8) }, v)
 }

@@ -23,10 +23,10 @@ import (
 
 // aheadFrom is the least number of queries for which steps of a narrow type do that, 0 for none.
 // bfloat16 with one query, which takes the least time, would then wait for memory and, on Zen 4,
-// read a seventh less per second. A step of int4 or fp8 has so many instructions that Zen 5 does
-// not see the next vector's FMAs beside those of a vector, whose chains are too few. Tiles of twice
-// 16 keys widen a column of both vectors at a time instead. How float32 fares depends on the CPU: on
-// Zen 4 it would gain 4% with 2 queries and lose as much with 8, so its variants say.
+// read a seventh less per second. A step of int4 or fp8 has so many instructions that Zen 5 starts
+// the next vector's FMAs late, and one vector has too few chains. Tiles of twice 16 keys widen a
+// column of both vectors at a time instead. How float32 fares depends on the CPU: on Zen 4 it would
+// gain 4% with 2 queries and lose as much with 8, so its variants say.
 func (g *gen) aheadFrom(e spec.Element) int {
 	switch {
 	case e == spec.BF16 && g.EVEX():

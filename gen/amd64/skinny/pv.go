@@ -723,8 +723,8 @@ func (f *pvEmitter) keysOfLines(s columnBlock, acc [][]reg.VecVirtual, name stri
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 
-// someKeys emits the loop over the keys of a pass, some at a time, for a line or less of a row. First
-// it takes as many keys one by one as that does not divide.
+// someKeys emits the loop over the keys of a pass, some at a time, for a line or less of a row. The
+// keys that this does not divide come first, one by one.
 func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	keys, unrolled := 2, f.unrolled()
 	if len(acc) == 1 && !f.g.EVEX() && f.element.PerWord() == 2 { // which 2 would slow down by a tenth

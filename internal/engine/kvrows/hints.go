@@ -131,8 +131,8 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	return data, columns, n, next, 0
 }
 
-// RepeatedHalves returns as many rows of bfloat16 as a kernel takes, side by side: n of them from row
-// lo on, a Run, and then the last one again.
+// RepeatedHalves returns as many rows of bfloat16 as a kernel takes, side by side: n of them from
+// row lo on, a Run, and then the last one again.
 func (r *Reader) RepeatedHalves(h lanes.Head, lo, n int) []uint16 {
 	d, data := r.x.Dim(3), r.narrow
 	x, h, lo := r.locate(h, lo, n)
