@@ -80,8 +80,8 @@ func (j *job) convertedRows(n, inputs, lanes int, by *conversion) int {
 	return m
 }
 
-// tiles tells whether a unit for tiles computes the product. It does so even for a single row, which
-// takes no longer than by vectors, measured on a Granite Rapids.
+// tiles tells whether a unit for tiles computes the product. It does so even for a single row: that
+// takes no longer than by vectors on Granite Rapids.
 func (l *Linear) tiles(t *tier.Tier) bool {
 	return l.rounds && l.depth() > 0 && t.Unit().GemmTiles != nil
 }
