@@ -12,6 +12,7 @@ var rows = []Kernel{
 	{Function: spec.RowSums, Lanes: "sums", Vectors: 2, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		return b.Add(sum, b.Widen(b.Load(b.Across("x", "ld"))))
 	})},
+	// With 512 bits calls of few rows would take twice as long, others a tenth less.
 	{Function: spec.RowDots, Lanes: "sums", Vectors: 2, Narrow: true, Body: rowSums(func(b *Builder, sum *Value) *Value {
 		x, y := b.Widen(b.Load(b.Across("x", "ld"))), b.Widen(b.Load(b.Across("y", "ld")))
 		return b.addExact(sum, x, y)

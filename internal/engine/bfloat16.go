@@ -22,7 +22,7 @@ import (
 
 // fitBFloat16 makes room for calls with products in bfloat16.
 func (s *scratch) fitBFloat16(j *Job) {
-	n := max(contract.ValueSegment*j.dv(), j.plan.lanes*max(kvrows.WholeColumns(&j.Call.V), ukernel.SkinnyKeys))
+	n := max(contract.ValueSegment*j.dv(), j.plan.lanes*kvrows.WholeColumns(&j.Call.V))
 	if j.widened.inPairs {
 		n = max(n, 2*ukernel.MaxLanes*min(j.dv(), mixedWidth))
 	}

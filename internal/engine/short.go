@@ -57,7 +57,8 @@ func (j *Job) isShort() bool {
 }
 
 // leastSkinny is the least number of keys for which the kernels for few rows are faster than plain
-// calls. Those for products in bfloat16 repeat the last key to have SkinnyKeys.
+// calls, measured on Zen 5 with AVX-512 and AVX2. Those for products in bfloat16 repeat the last
+// key to have SkinnyKeys.
 func (j *Job) leastSkinny() int {
 	isNarrow := max(j.d(), j.dv()) <= ukernel.ColumnSegment
 	switch isMixed := j.isMixed() && j.usesHeadValues(); {

@@ -32,6 +32,8 @@ func rowCases(kernel string) func(w int) []kernelCase {
 					switch kernel {
 					case "Largest", "Sums", "Dots", "DotsWith":
 						c.n, c.d = c.d, c.n
+					case "NormGradients":
+						c.n = max(c.n, 1)
 					}
 					list = append(list, c)
 				}

@@ -53,8 +53,8 @@ func BenchmarkSkinny(b *testing.B) {
 // The numbers of query rows; the widths of tiles that have fewer lanes do not do.
 var skinnyRows = []int{1, 2, 4, 8}
 
-// The columns of rows, how many of int4 share a scale, the rows of a block, and how many bytes ahead
-// they are prefetched.
+// The columns of rows, how many of int4 share a scale, the rows of a block, and how many bytes
+// ahead they are prefetched.
 const (
 	skinnyColumns = 128
 	packedGroup   = 32

@@ -155,8 +155,8 @@ type Converters struct {
 	PackHalves func(dst []uint16, ld int, src []uint16, lds, n, d int)
 
 	// Gather copies len(off) rows of size ≥ 1 bytes to dst, one after the other, row r from
-	// src[off[r]:]. The bytes from src[next[r]:] on, which are needed soon, are prefetched. There
-	// are as many next as off.
+	// src[off[r]:], where dst is not. The bytes from src[next[r]:] on, which are needed soon, are
+	// prefetched. There are as many next as off.
 	Gather func(dst, src []byte, off []int, size int, next []int)
 
 	// Finite tells whether all of src is finite.

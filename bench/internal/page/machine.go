@@ -60,6 +60,9 @@ func (s *sheet) write(b *strings.Builder) {
 
 // machinesMarkdown writes a list of the machines of some files, and a table of their times.
 func machinesMarkdown(b *strings.Builder, files []*results.File) {
+	if len(files) == 0 {
+		return
+	}
 	b.WriteString("\n## Machines\n\n")
 	s := &sheet{}
 	for _, f := range files {

@@ -57,7 +57,7 @@ func decode() ([]workload, error) {
 	}, nil
 }
 
-// narrowDecode is decode, and the same with keys and values of narrow types from memory.
+// narrowDecode is decode, and calls with keys and values of all other types from memory.
 func narrowDecode() ([]workload, error) {
 	w, err := decode()
 	for i := range calls.Types[1:] {
@@ -141,7 +141,7 @@ func products(of calls.Weights, rows ...int) (w []workload, err error) {
 	l, err := of.Layer(size, size)
 	for _, n := range rows {
 		if err == nil {
-			w = append(w, on(fmt.Sprintf("%d rows", n), 1, calls.Product(l, numbers.Normals(n*size), of.Int8)))
+			w = append(w, on(fmt.Sprintf("%d, L2", n), 1, calls.Product(l, numbers.Normals(n*size), of.Int8)))
 		}
 	}
 	return w, err
@@ -162,7 +162,7 @@ func fromMemory(of calls.Weights, rows ...int) (w []workload, err error) {
 		for i, l := range layers {
 			call[i] = calls.Product(l, numbers.Normals(n*size), of.Int8)
 		}
-		w = append(w, on(fmt.Sprintf("%d %s", n, of.Name), 1, func(e kernel.Exec) error {
+		w = append(w, on(fmt.Sprintf("%d, memory, %s", n, of.Name), 1, func(e kernel.Exec) error {
 			next++
 			return call[next%len(call)](e)
 		}))
@@ -206,8 +206,8 @@ func grouped() ([]workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	far, err := fromMemory(of, 1, 2, 4, 8, 12, 16)
-	return append(w, far...), err
+	more, err := fromMemory(of, 1, 2, 4, 8, 12, 16)
+	return append(w, more...), err
 }
 
 func quantized() ([]workload, error) {

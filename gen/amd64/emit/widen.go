@@ -25,9 +25,9 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 }
 
 // LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 the 4 bits of each lane
-// are shifted down and looked up: VPERMPS takes the last 4 bits of an index. The lanes are in the
-// order of ToNibbles then, as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would
-// put them in order, but takes a port that FMAs need.
+// are shifted down and looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds
+// column i%2·8 + i/2, as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put
+// them in order, but takes a port that FMAs need.
 func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
 	if g.EVEX() {
 		downs, numbers := make([]uint32, 16), make([]uint32, 16)
@@ -187,9 +187,7 @@ func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
 func (g *Gen) biased(words reg.VecVirtual, mask, sign operand.Op, x reg.VecVirtual) {
 	if g.EVEX() {
 		const aAndCXorB = 0x6c
-		if x != words {
-			g.VMOVAPS(words, x)
-		}
+		g.VMOVAPS(words, x)
 		g.VPTERNLOGD(operand.U8(aAndCXorB), mask, sign, x)
 	} else {
 		g.VPAND(mask, words, x)

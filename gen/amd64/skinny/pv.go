@@ -17,9 +17,9 @@ import (
 //	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
 //
 // A line has few accumulators, which wait for each other. But it takes so little time that
-// the processor works on the next lines meanwhile. With narrow columns the prefetches, one
-// line per step, are spread evenly between the FMAs. The remaining columns of a row are
-// computed at once, one vector under a mask. For narrow types a line has 16 columns, too. They
+// the processor works on the next lines meanwhile. The prefetches of some keys come
+// before their products. The remaining columns of a row are computed at once, one vector under a
+// mask. For narrow types a line has 16 columns, too. They
 // are widened when they are loaded.
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
@@ -29,11 +29,11 @@ import (
 // take fewer columns as well. Loads of float32 would take one more instruction.
 //
 // General registers in the inner loop: v and p with their strides, the prefetch (3), steps left,
-// perhaps the scale. Around it: v and p of the pass, the column, the columns left and lane. That is
-// 14 of 15. These are in memory, in the place of arguments: the keys left, the keys of the pass,
-// the rows' stride of o in bytes, where the group's first row is stored, the scales' stride in
-// bytes, the starts of the pass's and of the current columns' scales, and the columns left that
-// have these.
+// perhaps the scale, and with int4 the distance of another one. Around it: v and p of the pass, the
+// column, the columns left and lane. That is 15 of 15. These are in memory, in the place of
+// arguments: the keys left, the keys of the pass, the rows' stride of o in bytes, where the group's
+// first row is stored, the scales' stride in bytes, the starts of the pass's and of the current
+// columns' scales, and the columns left that have these.
 //
 // A loop serves several numbers of queries, see emit.Heights.
 func (g *gen) SkinnyPV(v spec.Element) {
@@ -75,7 +75,10 @@ func (f *pvEmitter) begin() {
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
 	f.wide = g.newValueWidener(v)
 	if v.IsScaled() {
-		f.sj, f.other = g.GP64(), g.GP64()
+		f.sj = g.GP64()
+		if v == spec.Int4 {
+			f.other = g.GP64()
+		}
 		f.lsc, f.perScale = g.Argument("lsc"), g.Argument("group")
 		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
 		g.SHLQ(operand.Imm(2), f.lsc)
@@ -548,7 +551,10 @@ func (f *pvEmitter) accumulators(s columnBlock) [][]reg.VecVirtual {
 
 // fits skips the blocks of several lines if the queries are more than one group, which would read
 // V more than once, or if the columns of a block of int8 have more than one scale. A whole line of
-// fp8 takes fewer instructions a column than its parts, so that further queries read V again.
+// fp8 takes fewer instructions a column than its parts, so that further queries read V again. The
+// columns of a block of int4 have one scale or two, each for half of them: blocks begin at
+// multiples of their columns, and scales are for multiples of half as many, or all. So other is 0
+// or the distance of two scales.
 func (f *pvEmitter) fits(s columnBlock) {
 	if f.element.IsFloat8() {
 		return
@@ -727,7 +733,7 @@ func (f *pvEmitter) keysOfLines(s columnBlock, acc [][]reg.VecVirtual, name stri
 // keys that this does not divide come first, one by one.
 func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	keys, unrolled := 2, f.unrolled()
-	if len(acc) == 1 && !f.g.EVEX() && f.element.PerWord() == 2 { // which 2 would slow down by a tenth
+	if len(acc) == 1 && !f.g.EVEX() && f.element.PerWord() == 2 { // its steps are short beside a test every two keys
 		keys = unrolled
 	}
 	f.g.TESTQ(operand.I32(keys-1), f.steps)
@@ -759,8 +765,8 @@ func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 
-// unrolled is the number of steps per iteration of the inner loop: their memory is at least
-// a cache line.
+// unrolled is the number of keys that are prefetched at once: their part of a block takes a cache
+// line or more.
 func (f *pvEmitter) unrolled() int {
 	switch f.element {
 	case spec.Float32:

@@ -146,9 +146,9 @@ func (f *qkEmitter) restColumns(acc [][]reg.VecVirtual) {
 	width, vectors, parts := f.words.width(), len(acc[0]), f.words.element.PerWord()
 	// One column more: go vet takes a place behind the frame for an argument, also where a
 	// negative index leads back.
-	f.waiting = f.g.Frame((width + 1) * spec.SkinnyKeys * 4)
+	waiting := f.g.Frame((width + 1) * spec.SkinnyKeys * 4)
 	bytes := vectors * f.g.VecBytes()
-	place := func(x, v int) operand.Mem { return f.waiting.Offset(x*bytes + v*f.g.VecBytes()) }
+	place := func(x, v int) operand.Mem { return waiting.Offset(x*bytes + v*f.g.VecBytes()) }
 	at := f.g.GP64()
 	f.g.XORQ(at, at)
 	if f.slots != nil {

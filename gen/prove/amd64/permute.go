@@ -1,9 +1,6 @@
 package amd64
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/attn-go/attn/gen/prove/expr"
 	"github.com/attn-go/attn/gen/prove/machine"
 )
@@ -121,27 +118,6 @@ func (e *exec) shuffle(op string, args []machine.Operand, words int) bool {
 			bytes[i] = e.octet(v, i)
 		}
 		e.pieces(to, 8, func(i int) *expr.Node { return e.g.Mux(e.octet(at, i), bytes) })
-	case "VPMULTISHIFTQB":
-		if !strings.HasSuffix(e.in.Op, ".BCST") {
-			machine.Failf("%v: without 64 bits for all", e.in)
-		}
-		v, at := make(vec, words), e.read(args[1], words)
-		for i, two := range slices.Repeat(e.read(args[0], 2), words/2) { // 64 bits for all
-			v[i] = two
-		}
-		e.pieces(to, 8, func(i int) *expr.Node {
-			first, j := e.octet(at, i), i&^7/4
-			if !first.IsConst() {
-				machine.Failf("%v: places that are not known", e.in)
-			}
-			word, at := int(first.Val>>5&1), int(first.Val&31)
-			n := min(8, 32-at)
-			low := e.g.Extract(v[j+word], at, n)
-			if n == 8 {
-				return low
-			}
-			return e.g.Concat(low, e.g.Extract(v[j+1-word], 0, 8-n))
-		})
 	case "VPSHUFB":
 		at, v := e.read(args[0], words), e.read(args[1], words)
 		e.pieces(to, 8, func(i int) *expr.Node {

@@ -87,15 +87,19 @@ func (e *exec) doubles() bool {
 		x, y := read(0), read(1)
 		e.bits(e.args[2], func(i int) *expr.Node { return g.FEq(x[i], y[i]) })
 		return true
-	case "VMERGEVVM":
+	case "VMERGEVVM", "VMERGEVXM":
+		if e.args[2].Text != "V0" {
+			machine.Failf("%v: the mask must be V0", e.in)
+		}
+		if op == "VMERGEVXM" {
+			if e.args[0].Text != "X0" {
+				machine.Failf("%v: not zeros", e.in)
+			}
+			x := read(1)
+			return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), g.Const(64, 0), x[i]) })
+		}
 		y, x := read(0), read(1)
 		return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), y[i], x[i]) })
-	case "VMERGEVXM":
-		if e.args[0].Text != "X0" {
-			machine.Failf("%v: not zeros", e.in)
-		}
-		x := read(1)
-		return write(3, func(i int) *expr.Node { return g.Select(e.mask(i), g.Const(64, 0), x[i]) })
 	}
 	return e.operateOnDoubles(op, read, write)
 }

@@ -131,8 +131,8 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 	return data, columns, n, next, 0
 }
 
-// RepeatedHalves returns as many rows of bfloat16 as a kernel takes, side by side: n of them from
-// row lo on, a Run, and then the last one again.
+// RepeatedHalves returns ukernel.SkinnyKeys rows of bfloat16, side by side: n of them from row lo
+// on, at least one and a Run, and then the last one again.
 func (r *Reader) RepeatedHalves(h lanes.Head, lo, n int) []uint16 {
 	d, data := r.x.Dim(3), r.narrow
 	x, h, lo := r.locate(h, lo, n)
@@ -208,12 +208,7 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
 	src, lds, rows := x.Bytes()[at:end], x.Stride(2), n
 	if lds == d {
-		rows, d = 1, n*d
-		if x.IsPaged() {
-			lds = aheadOf(x, h, lo, n, at)
-		} else if end+ukernel.HalvesAhead*lds > len(x.Bytes()) {
-			lds = 0
-		}
+		rows, d, lds = 1, n*d, aheadOf(x, h, lo, n, at)
 	}
 	if d < ukernel.HalvesColumns { // too few: a copy of them is long enough
 		more := view.BytesOf(r.narrow[len(r.narrow)-ukernel.HalvesColumns:])
@@ -224,10 +219,17 @@ func (r *Reader) copyHalves(dst []uint16, h lanes.Head, lo, n int) []byte {
 	return following(x, h, lo, n)
 }
 
-// aheadOf returns a distance of rows of x, which is paged. With it kernels for rows of 8 bits
+// aheadOf returns a distance of rows of x, which have no gaps. With it kernels for rows of 8 bits
 // prefetch n rows from row lo+ukernel.HalvesAhead on. at is the place of row lo. The distance is 0
-// if the n rows are on several pages.
+// if the n rows are on several pages, or lie beyond the memory of x.
 func aheadOf(x *view.Tensor, h lanes.Head, lo, n, at int) int {
+	if !x.IsPaged() {
+		d := x.Stride(2)
+		if at+(ukernel.HalvesAhead+n)*d > len(x.Bytes()) {
+			return 0
+		}
+		return d
+	}
 	if next := placeOf(x, h, lo+ukernel.HalvesAhead, n); next >= 0 {
 		return (next - at) / ukernel.HalvesAhead
 	}
@@ -242,9 +244,10 @@ func units(x *view.Tensor, n int) int {
 	return n
 }
 
-// withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
-// a page ends, with prefetch hints. all is the memory of x in units. (The results are no struct:
-// the compiler keeps one of this size in memory, which took a tenth of a small call.)
+// withHints returns the rows of KV head h of x from row lo on, n of them or fewer where a page
+// ends, with prefetch hints, which begin within the memory of x. all is the memory of x in units.
+// (The results are no struct: the compiler keeps one of this size in memory, which took a tenth of
+// a small call.)
 func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	if x.IsPaged() {
 		return pagesWithHints(t, x, h, lo, n, all)

@@ -33,7 +33,7 @@ type Reader struct {
 	cached kept // the rows in memory
 
 	codes  []int8   // rows of 4 bits, or from several pages, as int8
-	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves
+	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves or RepeatedHalves
 	pairs  pairs
 	halves halves
 	list   list

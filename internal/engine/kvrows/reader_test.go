@@ -105,6 +105,9 @@ func TestHintsAtTheEnd(t *testing.T) {
 			if at := keys*d - len(next); at < lo*d || at+far < lo*d || at+far >= keys*d {
 				t.Errorf("%v, FarPrefetch %d: prefetches at %d and %d", span, further, at, at+far)
 			}
+			if ahead := ukernel.HalvesAhead * aheadOf(&x, lanes.Head{}, lo, n, lo*d); ahead != 0 && (lo+n)*d+ahead > keys*d {
+				t.Errorf("%v: rows are copied with prefetches %d bytes ahead", span, ahead)
+			}
 			data, off, places := r.Offsets(lanes.Head{}, lo, n)
 			if last := lo*d + places[n-1]; len(data) != n*d || len(off) != n || last < lo*d+off[n-1] || last > (keys-1)*d {
 				t.Errorf("%v: the last row is prefetched at %d", span, last)
