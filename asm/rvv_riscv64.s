@@ -5149,7 +5149,7 @@ scales24:
 numbers4:
 	MOV c_len+8(FP), X20
 	MOVW 88(X20), X20
-	BNEZ X20, brain4
+	BNEZ X20, bfloat4
 	MOV c_len+8(FP), X20
 	MOVW 92(X20), X20
 	BNEZ X20, looks4
@@ -5187,13 +5187,13 @@ word4:
 	ADD $-1, X24, X24
 	BNEZ X24, position4
 	JMP read4
-brain4:
+bfloat4:
 	MOV X0, X25
 	MOV c_len+8(FP), X24
 	MOVW 8(X24), X24
-positionbrain4:
+positionbfloat4:
 	MOV X30, X20
-wordbrain4:
+wordbfloat4:
 	VLE32V (X19), V4
 	ADD X28, X19, X19
 	VSRLVX X25, V4, V4
@@ -5218,12 +5218,12 @@ wordbrain4:
 	VFMACCVF V4, F7, V28
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
-	BNEZ X20, wordbrain4
+	BNEZ X20, wordbfloat4
 	ADD X30, X25, X25
 	MUL X30, X28, X22
 	SUB X22, X19, X19
 	ADD $-1, X24, X24
-	BNEZ X24, positionbrain4
+	BNEZ X24, positionbfloat4
 	JMP read4
 looks4:
 	MOV X0, X25
@@ -5385,7 +5385,7 @@ scales21:
 numbers1:
 	MOV c_len+8(FP), X20
 	MOVW 88(X20), X20
-	BNEZ X20, brain1
+	BNEZ X20, bfloat1
 	MOV c_len+8(FP), X20
 	MOVW 92(X20), X20
 	BNEZ X20, looks1
@@ -5414,13 +5414,13 @@ word1:
 	ADD $-1, X24, X24
 	BNEZ X24, position1
 	JMP read1
-brain1:
+bfloat1:
 	MOV X0, X25
 	MOV c_len+8(FP), X24
 	MOVW 8(X24), X24
-positionbrain1:
+positionbfloat1:
 	MOV X30, X20
-wordbrain1:
+wordbfloat1:
 	VLE32V (X19), V4
 	ADD X28, X19, X19
 	VSRLVX X25, V4, V4
@@ -5436,12 +5436,12 @@ wordbrain1:
 	VFMACCVF V4, F4, V16
 	ADD X9, X18, X18
 	ADD $-1, X20, X20
-	BNEZ X20, wordbrain1
+	BNEZ X20, wordbfloat1
 	ADD X30, X25, X25
 	MUL X30, X28, X22
 	SUB X22, X19, X19
 	ADD $-1, X24, X24
-	BNEZ X24, positionbrain1
+	BNEZ X24, positionbfloat1
 	JMP read1
 looks1:
 	MOV X0, X25
@@ -5768,7 +5768,7 @@ halves:
 	VLE16V (X28), V10
 	MOV c_len+8(FP), X28
 	MOVW 88(X28), X28
-	BNEZ X28, brain
+	BNEZ X28, bfloat
 	MOV $2004877312, X29
 	FMVWX X29, F1
 	VSEXTVF2 V6, V4
@@ -5794,7 +5794,7 @@ halves:
 	VORVX X28, V8, V12
 	VMERGEVVM V12, V8, V0, V8
 	JMP scaled
-brain:
+bfloat:
 	VZEXTVF2 V6, V4
 	VSLLVI $16, V4, V4
 scaled:
@@ -6242,7 +6242,7 @@ low:
 whole:
 	MOV dst_len+8(FP), X15
 	MOVW 88(X15), X15
-	BNEZ X15, brain
+	BNEZ X15, bfloat
 	MOV dst_len+8(FP), X15
 	MOVW 92(X15), X15
 	BNEZ X15, looks
@@ -6273,13 +6273,13 @@ word:
 group:
 	BNEZ X16, position
 	JMP read
-brain:
+bfloat:
 	MOV X0, X17
 	MOV dst_len+8(FP), X16
 	MOVW 8(X16), X16
-positionbrain:
+positionbfloat:
 	MOV X18, X15
-wordbrain:
+wordbfloat:
 	VLE32V (X14), V12
 	ADD X12, X14, X14
 	VSRLVX X17, V12, V12
@@ -6293,12 +6293,12 @@ wordbrain:
 	VSE32V V12, (X8)
 	ADD X12, X8, X8
 	ADD $-1, X15, X15
-	BNEZ X15, wordbrain
+	BNEZ X15, wordbfloat
 	ADD X18, X17, X17
 	MUL X18, X12, X10
 	SUB X10, X14, X14
 	ADD $-1, X16, X16
-	BNEZ X16, positionbrain
+	BNEZ X16, positionbfloat
 	JMP read
 looks:
 	MOV X0, X17

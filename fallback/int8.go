@@ -55,7 +55,7 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 			clear(window(c, i*ldc, lanes))
 		}
 	}
-	offset, grouped, brain := int32(f.Offset()), f.Grouped(), f.Brain()
+	offset, grouped, bfloat16 := int32(f.Offset()), f.Grouped(), f.BFloat16Scales()
 	for block := range k / contract.WeightBlock {
 		b, x := quantized.BlockAt(f, lanes, b, block), x[block*ukernel.RowWords:]
 		for lane := range lanes {
@@ -81,15 +81,15 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 					continue
 				}
 				sum := int32(0)
-				if !brain {
+				if !bfloat16 {
 					sum = int32(row[10]) * offset
 				}
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
-				if brain {
-					*acc = scalar.FMA(float32(int32(row[10])<<brainShift), float32(d*dw), *acc)
+				if bfloat16 {
+					*acc = scalar.FMA(float32(int32(row[10])<<bfloat16Shift), float32(d*dw), *acc)
 				}
 				if offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
@@ -134,8 +134,8 @@ func groupSums(offset int32, row *[ukernel.RowWords]uint32, words *[8]uint32, s,
 	return sum, minima
 }
 
-// brainShift: the offset of brain formats is 2^brainShift.
-const brainShift = 4
+// bfloat16Shift: the offset of formats with bfloat16 scales is 2^bfloat16Shift.
+const bfloat16Shift = 4
 
 // dot4 is the sum of the products of four bytes: w's are unsigned, q's are signed.
 func dot4(w, q uint32) int32 {

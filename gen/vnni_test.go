@@ -182,7 +182,7 @@ type vnniLane struct {
 
 func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 	half := func() uint16 {
-		if c.format.Brain() {
+		if c.format.BFloat16Scales() {
 			return uint16(122+r.IntN(6)) << 7
 		}
 		return uint16(10+r.IntN(6))<<10 | uint16(r.IntN(2))<<15
@@ -197,7 +197,7 @@ func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 	}
 	for i := range l.numbers {
 		l.numbers[i] = c.numbers.number(r, lane, c.format.Bits())
-		if c.format.Brain() && l.numbers[i] == 8 { // -0
+		if c.format.BFloat16Scales() && l.numbers[i] == 8 { // -0
 			l.numbers[i] = 0
 		}
 	}
@@ -262,7 +262,7 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 // add adds the product of a block of a row, with its scale and scaled sum, and a lane.
 func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane) float32 {
 	half := func(h uint16) float32 {
-		if c.format.Brain() {
+		if c.format.BFloat16Scales() {
 			return math.Float32frombits(uint32(h) << 16)
 		}
 		x := float32(math.Ldexp(1, int(h>>10&31)-15))
@@ -287,7 +287,7 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 		}
 		if values := c.format.Values(); values != nil {
 			sum += q * int(values[l.numbers[step]])
-			if minima -= q * c.format.Offset(); !c.format.Brain() {
+			if minima -= q * c.format.Offset(); !c.format.BFloat16Scales() {
 				sum -= q * c.format.Offset()
 			}
 			continue
@@ -297,7 +297,7 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 	}
 	acc = fma(float32(sum), d*half(l.scale), acc)
 	switch {
-	case c.format.Brain():
+	case c.format.BFloat16Scales():
 		acc = fma(float32(minima), d*half(l.scale), acc)
 	case c.format.Offset() != 0:
 	case c.format.Grouped():

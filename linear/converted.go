@@ -58,7 +58,7 @@ func (j *job) padsRows(m int) bool { return m >= paddedRows && m < byteTileRows 
 // vectorRows is up to how many rows that whole tiles leave take less time by vectors. Formats whose
 // tiles have one sum for a block of bytes gain most by tiles. Measured as paddedRows.
 func (l *Linear) vectorRows() int {
-	if l.packed.Grouped() || l.packed.Brain() || l.packed.Offset() == 0 {
+	if l.packed.Grouped() || l.packed.BFloat16Scales() || l.packed.Offset() == 0 {
 		return 6
 	}
 	return 4

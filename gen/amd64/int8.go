@@ -592,11 +592,11 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 			} else {
 				g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
 			}
-			if products = append(products, p); !t.format.Brain() {
+			if products = append(products, p); !t.format.BFloat16Scales() {
 				store(v)
 			}
 		}
-		if t.format.Brain() {
+		if t.format.BFloat16Scales() {
 			t.addWhole(x, i, products, sums, fmt.Sprint(name, "whole", i))
 			for v := range row {
 				store(v)
@@ -634,7 +634,7 @@ func (t *int8Gemmer) eachOfValues(name string, emit func(q ukernel.PackedFormat)
 	t.g.Label(name + "done")
 }
 
-// addWhole adds what makes up for the offset of a brain format in row i.
+// addWhole adds what makes up for the offset of a format with bfloat16 scales in row i.
 func (t *int8Gemmer) addWhole(x rowPointers, i int, products, sums []reg.VecVirtual, name string) {
 	if t.looksUp {
 		t.g.CMPQ(t.which, operand.Imm(uint64(ukernel.E2M1)))

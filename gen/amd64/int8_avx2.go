@@ -75,7 +75,7 @@ func (g *gen) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	g := t.g
-	if t.format.Brain() {
+	if t.format.BFloat16Scales() {
 		d.sumsOfValues(t, name)
 		return
 	}

@@ -45,8 +45,8 @@ var tileFormats = [][]ukernel.PackedFormat{
 	{ukernel.S6x16, ukernel.S8x16F32, ukernel.S5x16F32},
 }
 
-// brain tells whether an fma of its own adds the offset of a block.
-func (t *tileProduct) brain() bool { return t.formats[0].Brain() }
+// bfloat16Scales tells whether an fma of its own adds the offset of a block.
+func (t *tileProduct) bfloat16Scales() bool { return t.formats[0].BFloat16Scales() }
 
 // halves is 2 if the halves of the steps have integers of their own, else 1. Each has a tile of
 // sums of a block.
@@ -187,7 +187,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	switch {
 	case t.minima:
 		name += "Minima"
-	case t.brain():
+	case t.bfloat16Scales():
 		name += "Values"
 	}
 	if q == t.formats[0] {
@@ -259,7 +259,7 @@ func (t *tileProduct) prepare() {
 			t.VMOVDQU32(t.Constant(magic), v)
 			t.VMOVDQU32(v, t.local(magicAt))
 		}
-	case t.minima || t.brain():
+	case t.minima || t.bfloat16Scales():
 		t.IMUL3Q(operand.I32(t.formats[0].BlockBytes(1)), lanes, size)
 	default:
 		t.IMUL3Q(operand.I32(ukernel.S4.BlockBytes(1)), lanes, size)
@@ -326,7 +326,7 @@ func (t *tileProduct) expandBlock(block, to, lanes reg.GPVirtual) {
 		t.ADDQ(half, numbers)
 		t.widenHeader(header, to, t.row(rowMinima))
 		t.expand4(t.formats[0], numbers, lanes, to)
-	case t.brain():
+	case t.bfloat16Scales():
 		t.expand4(t.formats[0], numbers, lanes, to)
 	default:
 		t.CMPQ(t.which(), operand.Imm(uint64(ukernel.S8)))
@@ -365,11 +365,11 @@ func (t *tileProduct) expand8(from, lanes, to reg.GPVirtual) {
 }
 
 // expand4 does so for 4 bits: the lower halves of the bytes of a word, then the upper ones. Values
-// of brain formats have their offset.
+// of formats with bfloat16 scales have their offset.
 func (t *tileProduct) expand4(q ukernel.PackedFormat, from, lanes, to reg.GPVirtual) {
 	mask, o, values, offset := t.Vec(), t.Vec(), reg.VecVirtual(nil), q.Offset()
 	switch all := q.Values(); {
-	case q.Brain():
+	case q.BFloat16Scales():
 		values, offset = t.valueBytes(q), 0
 	case all != nil:
 		values, offset = t.Vec(), 0
@@ -581,7 +581,7 @@ func (t *tileProduct) scale(v, zero reg.VecVirtual, lanes []reg.VecVirtual, x, s
 	t.VMULPS_BCST(x(spec.RowScale), lanes[rowScales], p)
 	t.VFMADD231PS(s, p, v)
 	switch {
-	case t.brain():
+	case t.bfloat16Scales():
 		whole := t.Vec()
 		t.VPSLLD_BCST(operand.Imm(uint64(bits.TrailingZeros(uint(t.formats[0].Offset())))), x(spec.RowMinusSum), whole)
 		t.VCVTDQ2PS(whole, whole)

@@ -48,7 +48,7 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 	x := t.tileRows(t.x, t.ldx)
 	if t.looksUp {
 		t.eachOfValues(name+"start", func(q ukernel.PackedFormat) {
-			if q.Brain() {
+			if q.BFloat16Scales() {
 				t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
 			} else {
 				d.begin(t, q, x)

@@ -91,7 +91,7 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	const first, name = ukernel.S4, "weightGemm4"
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
-	if shares := q.Bits() == first.Bits() && !q.Brain() && (g.EVEX() || q.Values() == nil); !shares {
+	if shares := q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil); !shares {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
 		return
@@ -126,7 +126,7 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
 	t.minima, t.height, t.code = g.Frame(4*spec.PanelLanes), g.Frame(8), g.Frame(8)
-	if s.format.Values() != nil && !s.format.Brain() {
+	if s.format.Values() != nil && !s.format.BFloat16Scales() {
 		t.bytesAt = g.Frame(4 * 8 * spec.PanelLanes)
 	}
 	g.SHLQ(operand.Imm(2), t.ldc)
@@ -210,7 +210,7 @@ func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 		switch {
 		case t.bits == 4 && t.g.Lanes() == 16:
 			t.lookUpBits(step)
-		case t.format.Brain():
+		case t.format.BFloat16Scales():
 			t.lookUpMagnitudes(step)
 		case t.format.Values() != nil:
 			t.lookUpBytes(step, n)
@@ -358,7 +358,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	for v, d := range t.d {
 		t.g.widenScales(t.format, emit.At(t.scales, at(v)), d)
 	}
-	if t.format.Brain() {
+	if t.format.BFloat16Scales() {
 		return
 	}
 	minima := func(q ukernel.PackedFormat) {
@@ -603,7 +603,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
 				t.g.VPERMPS(table, w, w)
-				if t.format.Brain() {
+				if t.format.BFloat16Scales() {
 					t.g.VMULPS(t.d[v], w, w)
 				} else {
 					t.g.VFMADD213PS(t.min[v], t.d[v], w)
@@ -626,8 +626,8 @@ func (t *blockGemmer) lookUpBits(name string) {
 	})
 }
 
-// numbersOf has what numbers of 4 bits stand for: themselves, or values, in brain formats without
-// their offset.
+// numbersOf has what numbers of 4 bits stand for: themselves, or values, in formats with bfloat16
+// scales without their offset.
 func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
 	var words [16]uint32
 	for i := range words {
@@ -635,7 +635,7 @@ func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
 		if values := q.Values(); values != nil {
 			x = int(values[i])
 		}
-		if q.Brain() {
+		if q.BFloat16Scales() {
 			x -= q.Offset()
 		}
 		words[i] = math.Float32bits(float32(x))
@@ -769,7 +769,7 @@ func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.g.GP64()
 	w.g.LEAQ(emit.Indexed(block, lane, 2), h)
 	w.g.widenScales(w.format, emit.At(h, 0), w.d)
-	if !w.format.Brain() {
+	if !w.format.BFloat16Scales() {
 		w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
 	}
 	w.g.MOVQ(block, w.numbers)
@@ -795,7 +795,7 @@ func (w *blockWidener) steps() {
 	if w.format.Values() != nil {
 		bits, words = 8, w.valuesOf(words)
 	}
-	if w.format.Brain() {
+	if w.format.BFloat16Scales() {
 		w.g.VMOVUPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), w.m)
 	}
 	w.g.VMOVUPS(w.g.Constant(1<<bits-1), mask)
@@ -806,7 +806,7 @@ func (w *blockWidener) steps() {
 			w.g.and(mask, word, x)
 			w.g.VPSRLD(operand.Imm(uint64(bits)), word, word)
 			w.g.VCVTDQ2PS(x, x)
-			if w.format.Brain() {
+			if w.format.BFloat16Scales() {
 				w.g.VSUBPS(w.m, x, x)
 				w.g.VMULPS(w.d, x, x)
 			} else {

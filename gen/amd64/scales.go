@@ -114,7 +114,7 @@ func (w *groupWidener) singles(block, lane reg.GPVirtual) {
 
 // widenScales loads scales or minima of a format.
 func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVirtual) {
-	if q.Brain() {
+	if q.BFloat16Scales() {
 		g.VPMOVZXWD(from, v)
 		g.VPSLLD(operand.Imm(16), v, v)
 		return

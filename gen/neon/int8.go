@@ -86,7 +86,7 @@ type int8Dot interface {
 func (g *neon) WeightGemmInt8(q ukernel.PackedFormat) {
 	first, kind, values := q == spec.SingleFormats[0], "", q.Values() != nil
 	if values {
-		first, kind = q.Brain(), "Values"
+		first, kind = q.BFloat16Scales(), "Values"
 	}
 	g.gemmInt8("weightInt8Long"+kind, first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}, values})
 	g.gemmInt8("weightInt8Dot"+kind, first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}, values})
@@ -244,7 +244,8 @@ func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
 	return acc
 }
 
-// singleBlocks have one scale, and perhaps a minimum. The sums of brain formats contain the offset.
+// singleBlocks have one scale, and perhaps a minimum. The sums of formats with bfloat16 scales
+// contain the offset.
 type singleBlocks struct {
 	int8Dot
 	values bool // numbers stand for them
@@ -371,8 +372,8 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 	}
 }
 
-// addOffset adds what makes up for the offset of a brain format to C: what a row has from its scale
-// on is in x.
+// addOffset adds what makes up for the offset of a format with bfloat16 scales to C: what a row has
+// from its scale on is in x.
 func (t *int8Gemmer) addOffset(x a64.Vec, products, cs []a64.Vec) {
 	t.Op("VSHL", bits.TrailingZeros(uint(ukernel.E2M1.Offset())), x.S4(), x.S4())
 	t.SCVTF(x, x)

@@ -75,11 +75,11 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Op("MOVD", steps, t.left)
 	t.Label("block")
 	t.Scope(func() {
-		t.d = t.scalesOf(t.format.Brain(), t.scales, halfVectors)
+		t.d = t.scalesOf(t.format.BFloat16Scales(), t.scales, halfVectors)
 		t.Scope(func() {
 			if t.format.Offset() == 0 {
 				t.setMinima(t.halves(t.scales, 2*spec.PanelLanes, halfVectors))
-			} else if !t.format.Brain() {
+			} else if !t.format.BFloat16Scales() {
 				t.addOffset(t.d)
 			}
 		})
@@ -117,17 +117,17 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 }
 
 // scalesOf loads some vectors of scales or minima, bfloat16 or binary16.
-func (g *neon) scalesOf(brain bool, p a64.GP, vectors int) []a64.Vec {
+func (g *neon) scalesOf(bfloat16 bool, p a64.GP, vectors int) []a64.Vec {
 	xs := g.Vecs(vectors)
-	g.loadScales(brain, p, 0, xs)
+	g.loadScales(bfloat16, p, 0, xs)
 	return xs
 }
 
 // loadScales loads those after some bytes behind p.
-func (g *neon) loadScales(brain bool, p a64.GP, after int, xs []a64.Vec) {
+func (g *neon) loadScales(bfloat16 bool, p a64.GP, after int, xs []a64.Vec) {
 	for v := 0; v < len(xs); v += 2 {
 		g.LoadFrom(a64.At(p, after+v*emit.VecBytes/2), xs[v])
-		if brain {
+		if bfloat16 {
 			g.SHLL2(xs[v+1], xs[v])
 			g.SHLL(xs[v], xs[v])
 		} else {

@@ -17,9 +17,9 @@ import (
 //	in its highest bits    z = 2^bits + q;  d·z - (2^bits + offset)·d
 //
 // The difference z - 2^23 is exact. The highest bits are for formats with an offset and one scale,
-// where all of the second line is exact, as d is a binary16: that saves the subtraction. In brain
-// formats they have the values of numbers, and d is multiplied by the difference of z and 2^bits +
-// offset.
+// where all of the second line is exact, as d is a binary16: that saves the subtraction. In
+// formats with bfloat16 scales they have the values of numbers, and d is multiplied by the
+// difference of z and 2^bits + offset.
 //
 // VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both
 // overwrite it, so the pair of a vector of lanes is loaded from the stack each time: there are
@@ -28,7 +28,7 @@ type weightMaker struct {
 	*neon
 	format ukernel.PackedFormat
 	pairs  a64.GP
-	power  a64.Vec // of 2, in brain formats plus the offset
+	power  a64.Vec // of 2, in formats with bfloat16 scales plus the offset
 
 	table, lower a64.Vec // of values, and a mask of the lower halves of bytes
 }
@@ -45,7 +45,7 @@ func (g *neon) newWeightMaker(q ukernel.PackedFormat, n int) weightMaker {
 	for v := range n {
 		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
 	}
-	if q.Brain() {
+	if q.BFloat16Scales() {
 		g.Free(w.power)
 		w.power = g.Broadcast(math.Float32bits(power + float32(q.Offset())))
 	}
@@ -67,7 +67,7 @@ func (w *weightMaker) shifts() bool { return w.inHighest() || w.looksUp() }
 // width is how many bits of a word a number has, or its value, which is looked up as a byte.
 func (w *weightMaker) width() int {
 	switch {
-	case w.format.Brain():
+	case w.format.BFloat16Scales():
 		return 7
 	case w.looksUp():
 		return 8
@@ -136,7 +136,7 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 // weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i
 // into zs[i]. One step of all follows the other, for cores that execute in order.
 func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
-	brain := w.format.Brain()
+	bfloat16 := w.format.BFloat16Scales()
 	for i, x := range xs {
 		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
 	}
@@ -144,12 +144,12 @@ func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a
 		insert(i, zs[i])
 	}
 	for i := range xs {
-		if !w.inHighest() || brain {
+		if !w.inHighest() || bfloat16 {
 			w.FSUB(zs[i], zs[i], w.power)
 		}
 	}
 	for i, x := range xs {
-		if brain {
+		if bfloat16 {
 			w.FMUL(x, zs[i], d[i])
 		} else {
 			w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())

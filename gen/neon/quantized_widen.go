@@ -62,14 +62,14 @@ func (g *neon) widenBlocks(b *blockCursor, width int, size func(to a64.GP), ente
 type blockWidener struct{ *blockCursor }
 
 func (w *blockWidener) lanes16() {
-	d := w.scalesOf(w.format.Brain(), w.scales, 4)
+	d := w.scalesOf(w.format.BFloat16Scales(), w.scales, 4)
 	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
 	w.Scope(func() {
 		if w.format.Offset() == 0 {
 			w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
 			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
 			w.setMinima(w.halves(w.scales, 0, 4))
-		} else if !w.format.Brain() {
+		} else if !w.format.BFloat16Scales() {
 			w.addOffset(d)
 		}
 	})

@@ -29,7 +29,7 @@ const (
 	fieldSegment          // bytes of a lane in the head of a segment, 0 if blocks have theirs
 
 	// For products of quantized rows.
-	fieldOffset   // 0 with minima, and in brain formats
+	fieldOffset   // 0 with minima, and in formats with bfloat16 scales
 	fieldHead     // bytes of a lane in a head
 	fieldHeader   // bytes of a lane between it and its numbers
 	fieldRest     // bytes of a lane in a block, without a head
@@ -38,7 +38,7 @@ const (
 	fieldIntegers // of a lane for a scale, 0 if there are none
 	fieldWords    // of numbers, without those with further bits
 	fieldPasses   // 8 if such a word has numbers in both halves of bytes, else 0
-	fieldBrain    // 1 for brain formats
+	fieldBFloat16 // 1 for formats with bfloat16 scales
 	fieldLooks    // 1 if numbers stand for values in valueTable
 	fieldTile     // rows that make a tile of rowTile
 	fields
@@ -50,7 +50,7 @@ const formatTable = "formats" + isa
 const valueTable = "values" + isa
 
 // looksUp tells whether the numbers of a format stand for values in valueTable.
-func looksUp(q ukernel.PackedFormat) bool { return q.Values() != nil && !q.Brain() }
+func looksUp(q ukernel.PackedFormat) bool { return q.Values() != nil && !q.BFloat16Scales() }
 
 // formatRow is the row of a format.
 func formatRow(q ukernel.PackedFormat) []uint32 {
@@ -83,7 +83,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 		rest -= q.HeadBytes()
 	}
 	offset := q.Offset()
-	if q.Brain() {
+	if q.BFloat16Scales() {
 		offset = 0
 	}
 	if q != ukernel.S8 {
@@ -91,7 +91,7 @@ func formatRow(q ukernel.PackedFormat) []uint32 {
 	}
 	return []uint32{uint32(bits), 1<<bits - 1, uint32(32 / bits), second, math.Float32bits(1 / float32(int(1)<<bits)), math.Float32bits(minus),
 		uint32(q.BlockBytes(1)), uint32(spec.ScaleKind(q)), uint32(more), uint32(per), uint32(upper), uint32(q.HeadSteps() - 1), uint32(segment),
-		uint32(offset), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), flag(q.Brain()), flag(looksUp(q)), uint32(tile)}
+		uint32(offset), uint32(q.HeadBytes()), uint32(q.IntegerBytes()), uint32(rest), flag(q.Grouped()), flag(q.Float32Scales()), uint32(integers), uint32(words), uint32(passes), flag(q.BFloat16Scales()), flag(looksUp(q)), uint32(tile)}
 }
 
 // formats adds the table to the file.
@@ -123,11 +123,11 @@ type blockReader struct {
 	about             abi0.Param // where the row of the format lies
 	block, lanes, off riscv.GP   // the block; bytes of float32 of all its lanes, and of those before
 	row, n, pos       riscv.GP   // a row, those from it on; positions of numbers in words
-	mask              riscv.GP   // of a number; in brain formats the bits of a word below it
+	mask              riscv.GP   // of a number; in formats with bfloat16 scales the bits of a word below it
 	bits              riscv.GP   // of a number in its word
 	v, d, m           riscv.Vec
 	inverse, minus    riscv.FP
-	power             riscv.FP // of brain formats
+	power             riscv.FP // of formats with bfloat16 scales
 	groups            *groups  // of grouped formats, if there are any
 	to                riscv.GP // where WeightWidenQ writes the block
 }
@@ -154,14 +154,14 @@ func (b *blockReader) each(name string, consume func()) {
 		b.bytes(name)
 		b.Label("whole" + name)
 	}
-	b.field(fieldBrain, b.n)
-	b.Jump("BNEZ", "brain"+name, b.n)
+	b.field(fieldBFloat16, b.n)
+	b.Jump("BNEZ", "bfloat"+name, b.n)
 	b.field(fieldLooks, b.n)
 	b.Jump("BNEZ", "looks"+name, b.n)
 	b.words(name, nil, consume)
 	b.Jump("JMP", "read"+name)
-	b.Label("brain" + name)
-	b.words("brain"+name, func() {
+	b.Label("bfloat" + name)
+	b.words("bfloat"+name, func() {
 		b.Scope(func() { b.e2m1(b.v, b.AtV0(wide), b.power, b.x) })
 		b.Op("VFMULVV", b.d, b.v, b.v)
 	}, consume)

@@ -210,7 +210,7 @@ func (f *int8Emitter) pairs(part int, to riscv.Vec, single string) {
 }
 
 // integers makes the integer of the half, 1 if there is none, and begins sums with the codes times
-// the offset. In brain formats the values of all numbers take its place.
+// the offset. In formats with bfloat16 scales the values of all numbers take its place.
 func (f *int8Emitter) integers() {
 	f.Op("VMVVI", 1, f.s)
 	f.field(fieldIntegers, f.x)
@@ -241,7 +241,7 @@ func (f *int8Emitter) integers() {
 	f.SetAddress(valueTable, f.x)
 	f.Op("VLE32V", riscv.At(f.x, 0), f.s)
 	f.Label("nolooks")
-	f.field(fieldBrain, f.x)
+	f.field(fieldBFloat16, f.x)
 	f.Jump("BEQZ", "selves", f.x)
 	f.Op("VIDV", f.s)
 	f.e2m1(f.s, f.b, f.power, f.x)
@@ -278,7 +278,7 @@ func (f *int8Emitter) numbers() {
 	f.Op("VSRLVX", f.shift, f.w, f.b)
 	f.Op("MOV", 255, f.q)
 	f.Op("VANDVX", f.q, f.b, f.b)
-	f.field(fieldBrain, f.x)
+	f.field(fieldBFloat16, f.x)
 	f.field(fieldLooks, f.q)
 	f.add(f.q, f.x)
 	f.Jump("BEQZ", "number", f.x)
@@ -362,7 +362,7 @@ func (f *int8Emitter) finish() {
 	f.Op("VFCVTFXV", f.acc[0], f.acc[0])
 	f.Op("VFMULVF", y, f.w, f.s)
 	f.Op("VFMACCVV", f.acc[0], f.s, v)
-	f.field(fieldBrain, f.x)
+	f.field(fieldBFloat16, f.x)
 	f.Jump("BEQZ", "plain", f.x)
 	f.Op("MOVW", riscv.At(f.xi, spec.RowMinusSum), f.q)
 	f.Op("SLLI", bits.TrailingZeros(uint(ukernel.E2M1.Offset())), f.q, f.q)
@@ -418,14 +418,14 @@ func (f *int8Emitter) scales() {
 	f.Label("halves")
 	f.words16(0, f.w)
 	f.words16(1, f.b)
-	f.field(fieldBrain, f.x)
-	f.Jump("BNEZ", "brain", f.x)
+	f.field(fieldBFloat16, f.x)
+	f.Jump("BNEZ", "bfloat", f.x)
 	h := f.newHalver(spec.F16, f.x)
 	h.t = f.s
 	h.widen(spec.F16, f.w)
 	h.widen(spec.F16, f.b)
 	f.Jump("JMP", "scaled")
-	f.Label("brain")
+	f.Label("bfloat")
 	h.widen(spec.BF16, f.w)
 	f.Label("scaled")
 }

@@ -49,7 +49,7 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 		b.add(b.block, b.row)
 	}
 	element := spec.F16
-	if q.Brain() {
+	if q.BFloat16Scales() {
 		element = spec.BF16
 	}
 	b.half(b.d)
@@ -64,7 +64,7 @@ func (b *blockReader) scales(q ukernel.PackedFormat) {
 	}
 	if q.Grouped() {
 		b.multiply(q)
-	} else if q.Offset() != 0 && !q.Brain() {
+	} else if q.Offset() != 0 && !q.BFloat16Scales() {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 	}
 	b.Op("SRLI", 1, b.off, b.x)

@@ -34,7 +34,7 @@ func ScaleKind(q ukernel.PackedFormat) int {
 		if q.Float32Scales() {
 			return k == q
 		}
-		return k.Integers() == q.Integers() && k.Brain() == q.Brain() && !k.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
+		return k.Integers() == q.Integers() && k.BFloat16Scales() == q.BFloat16Scales() && !k.Float32Scales() && (k.Offset() == 0) == (q.Offset() == 0)
 	})
 }
 

@@ -17,7 +17,7 @@ func (f *Format) Float32(dst []float32, blocks []byte) {
 	for ; len(dst) > 0; dst, blocks = dst[f.Weights:], blocks[f.Bytes:] {
 		for part := range f.Weights / contract.WeightBlock {
 			f.read(&g, blocks[:f.Bytes], part)
-			if !f.Packed.Float32Scales() && !f.Packed.Brain() {
+			if !f.Packed.Float32Scales() && !f.Packed.BFloat16Scales() {
 				d := scalar.F16(g.d)
 				g.ds = [2]float32{d * float32(g.s[0]), d * float32(g.s[1])}
 			}

@@ -32,7 +32,7 @@ func BlockAt(f ukernel.PackedFormat, lanes int, panel []byte, block int) Block {
 // halfAt returns number i of 16 bits of each lane's.
 func (b *Block) halfAt(i, lane int) float32 {
 	h := binary.LittleEndian.Uint16(b.Head[2*(i*b.Lanes+lane):])
-	if b.Format.Brain() {
+	if b.Format.BFloat16Scales() {
 		return scalar.BF16(h)
 	}
 	return scalar.F16(h)
@@ -127,7 +127,7 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	words := b.Values(lane)
 	number := func(step int) float32 { return float32(words[step%8] >> (step / 8 * 8) & 255) }
 	switch offset := float32(b.Format.Offset()); {
-	case b.Format.Brain():
+	case b.Format.BFloat16Scales():
 		for step := range contract.WeightBlock {
 			dst[step*n] = float32((number(step) - offset) * d[step/16])
 		}
@@ -145,13 +145,13 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 // A writer writes lanes of blocks. What they need of the format is at hand.
 type writer struct {
 	Block
-	bits                  int
-	head, size            int // bytes of all lanes: the head's, and a block's without it
-	segmented             bool
-	integers              int // of a lane: for a scale
-	before                int // bytes of a lane before its numbers, without the head
-	brain, floats, minima bool
-	numbers               *[256]uint8 // of values
+	bits                     int
+	head, size               int // bytes of all lanes: the head's, and a block's without it
+	segmented                bool
+	integers                 int // of a lane: for a scale
+	before                   int // bytes of a lane before its numbers, without the head
+	bfloat16, floats, minima bool
+	numbers                  *[256]uint8 // of values
 }
 
 func newWriter(f ukernel.PackedFormat, lanes int) writer {
@@ -159,7 +159,7 @@ func newWriter(f ukernel.PackedFormat, lanes int) writer {
 	if !f.Segmented() {
 		size -= head
 	}
-	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), head, size, f.Segmented(), f.Integers(), f.IntegerBytes(), f.Brain(), f.Float32Scales(), f.Offset() == 0, numbersOf[f]}
+	return writer{Block{Format: f, Lanes: lanes}, f.Bits(), head, size, f.Segmented(), f.Integers(), f.IntegerBytes(), f.BFloat16Scales(), f.Float32Scales(), f.Offset() == 0, numbersOf[f]}
 }
 
 // next goes to block number block of a row, which is at to, and returns what follows it. Head is
@@ -175,7 +175,7 @@ func (w *writer) next(to []byte, block int) []byte {
 
 // put writes a lane. A format with minima takes what is made up for a zero as one.
 func (w *writer) put(g *group, zero uint8, lane int) {
-	if w.brain {
+	if w.bfloat16 {
 		g.flush()
 	}
 	if w.numbers != nil {
@@ -214,7 +214,7 @@ func (w *writer) put(g *group, zero uint8, lane int) {
 // putHead writes the scale and the minimum of a lane.
 func (w *writer) putHead(g *group, zero uint8, lane int) {
 	d, m := canonical(g.d), canonical(g.m)
-	if w.brain {
+	if w.bfloat16 {
 		d = scalar.ToBF16(g.ds[0])
 	}
 	if zero != 0 {

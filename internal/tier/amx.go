@@ -40,19 +40,19 @@ var tileFault = sync.OnceValue(func() string {
 		return fault
 	}
 	var bytes func(c []int32, a, b []uint32)
-	var brains func(c []float32, a, b []uint32)
+	var bfloat16 func(c []float32, a, b []uint32)
 	for i := range asm.Machine {
 		if k := &asm.Machine[i].Kernels; k.TileInt8 != nil {
 			bytes = k.TileInt8
 		} else if k.TileBF16 != nil {
-			brains = k.TileBF16
+			bfloat16 = k.TileBF16
 		}
 	}
-	return tryTiles(bytes, brains)
+	return tryTiles(bytes, bfloat16)
 })
 
 // tryTiles returns what is wrong with the bits of a unit for tiles, "" if nothing is.
-func tryTiles(bytes func(c []int32, a, b []uint32), brains func(c []float32, a, b []uint32)) string {
+func tryTiles(bytes func(c []int32, a, b []uint32), bfloat16 func(c []float32, a, b []uint32)) string {
 	a, b, ints, _ := tileNumbers(func(x uint32) uint32 { return x })
 	want := slices.Clone(ints)
 	bytes(ints, a, b)
@@ -60,10 +60,10 @@ func tryTiles(bytes func(c []int32, a, b []uint32), brains func(c []float32, a, 
 	if !slices.Equal(ints, want) {
 		return "not used, as its sums of products of int8 are wrong"
 	}
-	a, b, _, floats := tileNumbers(brainPair)
+	a, b, _, floats := tileNumbers(bfloat16Pair)
 	sums := slices.Clone(floats)
-	brains(floats, a, b)
-	tileBrains(sums, a, b)
+	bfloat16(floats, a, b)
+	tileBFloat16(sums, a, b)
 	if !slices.Equal(floats, sums) {
 		return "not used, as its sums of products of bfloat16 are in another order"
 	}
@@ -87,8 +87,8 @@ func tileNumbers(of func(uint32) uint32) (a, b []uint32, ints []int32, floats []
 	return a, b, ints, floats
 }
 
-// brainPair makes both halves of a word numbers from 2^-15 to 2^16 in magnitude, of any sign.
-func brainPair(x uint32) uint32 {
+// bfloat16Pair makes both halves of a word numbers from 2^-15 to 2^16 in magnitude, of any sign.
+func bfloat16Pair(x uint32) uint32 {
 	const exponents, least = 0x0f800f80, 112 << 7
 	return x&(0x807f807f|exponents) + least<<16 + least
 }
@@ -105,9 +105,9 @@ func tileBytes(c []int32, a, b []uint32) {
 	}
 }
 
-// tileBrains is ukernel.Machine.TileBF16. Products of bfloat16 are exact in float32, so an addition
-// is the fma.
-func tileBrains(c []float32, a, b []uint32) {
+// tileBFloat16 is ukernel.Machine.TileBF16. Products of bfloat16 are exact in float32, so an
+// addition is the fma.
+func tileBFloat16(c []float32, a, b []uint32) {
 	for i := range c {
 		var even, odd float32
 		for g := range tileSide {

@@ -12,7 +12,7 @@ import (
 // TestTryTiles: a unit for tiles with other bits than those that kernels rely on is found, whatever
 // it does.
 func TestTryTiles(t *testing.T) {
-	if fault := tryTiles(tileBytes, tileBrains); fault != "" {
+	if fault := tryTiles(tileBytes, tileBFloat16); fault != "" {
 		t.Error(fault)
 	}
 	saturated := func(c []int32, a, b []uint32) {
@@ -31,7 +31,7 @@ func TestTryTiles(t *testing.T) {
 		}
 	}
 	for i, bytes := range []func(c []int32, a, b []uint32){saturated, unsigned, func([]int32, []uint32, []uint32) {}} {
-		if tryTiles(bytes, tileBrains) == "" {
+		if tryTiles(bytes, tileBFloat16) == "" {
 			t.Errorf("sums of integers %d go unnoticed", i)
 		}
 	}
@@ -82,7 +82,7 @@ func TestTryTiles(t *testing.T) {
 			return float32(sum)
 		},
 	} {
-		brains := func(c []float32, a, b []uint32) {
+		bfloat16 := func(c []float32, a, b []uint32) {
 			for i := range c {
 				var p pairs
 				for g := range p {
@@ -92,7 +92,7 @@ func TestTryTiles(t *testing.T) {
 				c[i] = add(c[i], &p)
 			}
 		}
-		if tryTiles(tileBytes, brains) == "" {
+		if tryTiles(tileBytes, bfloat16) == "" {
 			t.Errorf("%s: goes unnoticed", name)
 		}
 	}

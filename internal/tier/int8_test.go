@@ -54,7 +54,7 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 						continue
 					}
 					d := float32(math.Float32frombits(row[8]) * dw)
-					if f.Brain() {
+					if f.BFloat16Scales() {
 						offsets := f.Offset() * (totals[0] + totals[1])
 						acc = scalar.FMA(float32(-offsets), d, scalar.FMA(float32(sum+offsets), d, acc))
 						continue

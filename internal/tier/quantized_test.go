@@ -38,7 +38,7 @@ func referenceWiden(f ukernel.PackedFormat) blockWiden {
 				for step := range ukernel.BlockSteps {
 					number := float32(words[step%8] >> (step / 8 * 8) & 255)
 					dst[(x+step)*lanes+lane] = scalar.FMA(number, d[step/16], m[step/16])
-					if f.Brain() {
+					if f.BFloat16Scales() {
 						dst[(x+step)*lanes+lane] = float32((number - float32(f.Offset())) * d[step/16])
 					}
 				}
@@ -158,8 +158,8 @@ func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func
 	}
 }
 
-// randomBlocks returns a packed panel of random numbers, of brain formats without -0. Its scales
-// and minima are any binary16 if the values are not finite, else below 2.
+// randomBlocks returns a packed panel of random numbers, of formats with bfloat16 scales without
+// -0. Its scales and minima are any binary16 if the values are not finite, else below 2.
 func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat, values testutil.Kind, lanes, k int) []byte {
 	panel := testutil.Slice[byte](mem, "b", f.PanelBytes(lanes, k))
 	for i := range panel {
@@ -173,10 +173,10 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 			return
 		}
 		for i, x := range block.Data {
-			if f.Brain() && x&15 == 8 {
+			if f.BFloat16Scales() && x&15 == 8 {
 				x ^= 8
 			}
-			if f.Brain() && x>>4 == 8 {
+			if f.BFloat16Scales() && x>>4 == 8 {
 				x ^= 8 << 4
 			}
 			block.Data[i] = x
@@ -184,8 +184,8 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 		for i := range f.Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
 			switch {
-			case f.Brain():
-				half = brainScale(r, values)
+			case f.BFloat16Scales():
+				half = bfloat16Scale(r, values)
 			case values != testutil.NonFinite:
 				half &^= 0x4000
 			}
@@ -203,8 +203,8 @@ func eachBlock(f ukernel.PackedFormat, lanes int, panel []byte, do func(block qu
 	}
 }
 
-// brainScale returns a power of two from 2^-128 to 2^126 as bfloat16, 0 or NaN.
-func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
+// bfloat16Scale returns a power of two from 2^-128 to 2^126 as bfloat16, 0 or NaN.
+func bfloat16Scale(r *testutil.Rand, values testutil.Kind) uint16 {
 	switch {
 	case values == testutil.NonFinite && r.IntN(8) == 0:
 		return 0x7fc0

@@ -127,9 +127,9 @@ func (f PackedFormat) Integers() int { return packedFormats[f].integers }
 // Segmented formats have scales and minima for InputSegment steps.
 func (f PackedFormat) Segmented() bool { return packedFormats[f].segmented }
 
-// Brain formats have bfloat16 in the place of binary16. offset·d may be infinite where weights are
-// not. So a weight is the difference of a value and the offset, times d.
-func (f PackedFormat) Brain() bool { return f == E2M1 }
+// BFloat16Scales tells whether scales are bfloat16 in the place of binary16. offset·d may be
+// infinite where weights are not. So a weight is the difference of a value and the offset, times d.
+func (f PackedFormat) BFloat16Scales() bool { return f == E2M1 }
 
 // Float32Scales tells whether scales are float32, one for each half of the steps.
 func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 || f == S8x16F32 }

@@ -69,9 +69,9 @@ type BlockKernels struct {
 	//
 	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and
 	// s the second number after the codes of x. The sum of integers is exact, the product d·dw is
-	// rounded. In brain formats the sum of products has no offset: a second fma adds -o times the
-	// sum of q, times d·dw. In a grouped format each group of 16 inputs has integers, u for the
-	// scale and t for the minimum, and a block adds
+	// rounded. In formats with bfloat16 scales the sum of products has no offset: a second fma adds
+	// -o times the sum of q, times d·dw. In a grouped format each group of 16 inputs has integers,
+	// u for the scale and t for the minimum, and a block adds
 	//
 	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
 	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima

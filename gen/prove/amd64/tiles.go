@@ -44,7 +44,7 @@ func (e *exec) tile() bool {
 	case "TDPBSSD":
 		e.multiplyTiles(e.addBytes)
 	case "TDPBF16PS":
-		e.multiplyTiles(e.addBrains)
+		e.multiplyTiles(e.addBFloat16)
 	default:
 		return false
 	}
@@ -153,9 +153,9 @@ func (e *exec) addBytes(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	return e.g.Add(terms...)
 }
 
-// addBrains adds the products of pairs of bfloat16: a chain of fused multiply-adds has the products
-// of even inputs, another one the products of odd inputs. Their sum is added.
-func (e *exec) addBrains(sum *expr.Node, a, b []*expr.Node) *expr.Node {
+// addBFloat16 adds the products of pairs of bfloat16: a chain of fused multiply-adds has the
+// products of even inputs, another one the products of odd inputs. Their sum is added.
+func (e *exec) addBFloat16(sum *expr.Node, a, b []*expr.Node) *expr.Node {
 	chains := [2]*expr.Node{e.g.Const(32, 0), e.g.Const(32, 0)}
 	for k := range a {
 		for i := range chains {
