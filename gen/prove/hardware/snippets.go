@@ -131,7 +131,7 @@ func (a *arch) form(group []*machine.Inst) string {
 // strange tells of what a function of its own cannot have: the frame, and addresses as a result.
 func (a *arch) strange(in *machine.Inst) bool {
 	for _, o := range in.Args {
-		if a.frame[o.Reg] || o.Kind == machine.Static && o.Text[0] == '$' || isMemory(o) && a.address.MatchString(in.Op) && o.Kind != machine.Memory || o.Kind == machine.Local {
+		if a.frame[o.Reg] || a.frame[o.Index] || o.Kind == machine.Static && o.Text[0] == '$' || isMemory(o) && a.address.MatchString(in.Op) && o.Kind != machine.Memory || o.Kind == machine.Local {
 			return true
 		}
 	}
