@@ -11041,7 +11041,7 @@ aheadstored:
 	ADDQ       152(AX), DI
 	MOVQ       232(AX), R15
 	CMPQ       R15, 240(AX)
-	JGE        asked
+	JGE        prefetched
 	PREFETCHT1 (R15)
 	PREFETCHT1 64(R15)
 	PREFETCHT1 128(R15)
@@ -11053,7 +11053,7 @@ aheadstored:
 	ADDQ       $+512, R15
 	MOVQ       R15, 232(AX)
 
-asked:
+prefetched:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -12556,7 +12556,7 @@ aheadstored:
 	ADDQ       152(AX), DI
 	MOVQ       232(AX), R15
 	CMPQ       R15, 240(AX)
-	JGE        asked
+	JGE        prefetched
 	PREFETCHT1 (R15)
 	PREFETCHT1 64(R15)
 	PREFETCHT1 128(R15)
@@ -12568,7 +12568,7 @@ aheadstored:
 	ADDQ       $+512, R15
 	MOVQ       R15, 232(AX)
 
-asked:
+prefetched:
 	VMOVUPS          512(R14), Z16
 	VMOVUPS          576(R14), Z17
 	VCVTDQ2PS        (DI), Z18
@@ -15704,7 +15704,7 @@ aheadstored:
 	ADDQ       152(AX), DI
 	MOVQ       232(AX), R15
 	CMPQ       R15, 240(AX)
-	JGE        asked
+	JGE        prefetched
 	PREFETCHT1 (R15)
 	PREFETCHT1 64(R15)
 	PREFETCHT1 128(R15)
@@ -15716,7 +15716,7 @@ aheadstored:
 	ADDQ       $+512, R15
 	MOVQ       R15, 232(AX)
 
-asked:
+prefetched:
 	VMOVUPS     512(R14), Z16
 	VCVTDQ2PS   (DI), Z17
 	VMULPS.BCST 32(R8), Z16, Z18
@@ -20443,7 +20443,7 @@ aheadstored:
 	ADDQ       152(AX), DI
 	MOVQ       232(AX), R15
 	CMPQ       R15, 240(AX)
-	JGE        asked
+	JGE        prefetched
 	PREFETCHT1 (R15)
 	PREFETCHT1 64(R15)
 	PREFETCHT1 128(R15)
@@ -20455,7 +20455,7 @@ aheadstored:
 	ADDQ       $+512, R15
 	MOVQ       R15, 232(AX)
 
-asked:
+prefetched:
 	VMOVUPS        512(R14), Z17
 	VMOVUPS        576(R14), Z18
 	VMOVUPS        640(R14), Z19
@@ -26723,7 +26723,7 @@ aheadstored:
 	ADDQ       152(AX), DI
 	MOVQ       232(AX), R15
 	CMPQ       R15, 240(AX)
-	JGE        asked
+	JGE        prefetched
 	PREFETCHT1 (R15)
 	PREFETCHT1 64(R15)
 	PREFETCHT1 128(R15)
@@ -26735,7 +26735,7 @@ aheadstored:
 	ADDQ       $+512, R15
 	MOVQ       R15, 232(AX)
 
-asked:
+prefetched:
 	VMOVUPS     1024(R14), Z17
 	VMOVUPS     1088(R14), Z18
 	VMOVUPS     1152(R14), Z19

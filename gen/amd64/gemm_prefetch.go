@@ -18,7 +18,7 @@ import (
 // Weighted sums: the steps go down the rows of V, and a register tile takes some columns of
 // them, 6 of the 16 in a line. Each iteration prefetches the next line of one row, into the
 // second-level cache: this register tile for the even rows, the next one for the odd ones, as
-// an iteration is two steps. So every line is asked for some thousand cycles before it is
+// an iteration is two steps. So every line is prefetched some thousand cycles before it is
 // needed, and memory works evenly. The first line of the rows is not prefetched. Addresses of
 // consecutive register tiles differ by 24 bytes, so bit 3 tells whose turn it is.
 //

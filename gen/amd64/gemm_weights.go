@@ -20,7 +20,7 @@ import (
 //
 // The next part: all register tiles but the first one find their part of the panel in the cache,
 // and memory would rest meanwhile. So each iteration prefetches some lines of the part that the
-// caller needs next, until they are all asked for. With a single tile there are none: it reads as
+// caller needs next, until they are all prefetched. With a single tile there are none: it reads as
 // fast as memory gives. With weights from memory, on Zen 3 with AVX2 products with 3 to 8 rows gain
 // 15 to 20%, with 12 to 16 rows 40%, and with 32 rows 15%; on Emerald Rapids with AVX-512 9 to 16
 // rows of float32 gain 25 to 30%, of float16 10 to 40%, and 48 rows 13 and 3%.
@@ -28,7 +28,7 @@ import (
 const (
 	manyFMAs   = 18   // of a step
 	panelAhead = 4096 // bytes
-	nextRows   = 16   // of A, with which all of the next part is asked for
+	nextRows   = 16   // of A, with which all of the next part is prefetched
 )
 
 // isLow reports whether a tile's steps have few FMAs. A row of pairs has two steps.
@@ -92,7 +92,7 @@ func (t *gemmer) prepareNext(rows int) {
 	t.g.MOVQ(end, t.nextEnd)
 }
 
-// prefetchNext emits the prefetches of an iteration, until the next part is asked for.
+// prefetchNext emits the prefetches of an iteration, until all of the next part is prefetched.
 func (t *gemmer) prefetchNext(rows int, name string) {
 	if t.next == nil || rows == 1 {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // A prefetching says how many bytes ahead of what it reads a tile prefetches weights. A core drops
-// prefetches while too many lines are under way, and what was dropped is asked for once more. With
+// prefetches while too many lines are under way, and what was dropped is prefetched once more. With
 // AVX-512 these are numbers of the call. A distance of 0 is for lines that L1 has, and costs next
 // to nothing.
 type prefetching struct {
@@ -23,10 +23,10 @@ type prefetching struct {
 // int8Ahead is the distance of prefetches that have no other.
 const int8Ahead = 8192
 
-// asking is for CPUs with AMX, by measurements of Granite Rapids. The prefetcher of L2 follows the
+// withAMX is for CPUs with AMX, by measurements of Granite Rapids. The prefetcher of L2 follows the
 // weights within a page: with all prefetches more than a page ahead, memory is read more slowly.
 // Prefetches into L2 alone slow weights down that are in L2.
-var asking = prefetching{far: 4096, near: 1024}
+var withAMX = prefetching{far: 4096, near: 1024}
 
 // prefetching returns what a tile does on other CPUs, as measured on Zen 3 and Zen 4. While a row
 // or two wait for their weights, buffers are in use. Prefetches into L2 wait less for each other
@@ -76,11 +76,11 @@ func (t *int8Gemmer) startPrefetching(name string) {
 		t.g.Label(name + "four")
 	}
 	if !slices.ContainsFunc(t.formats, ukernel.PackedFormat.Tiles) {
-		return // other kernels alone jump here, and none of them sets asks
+		return // other kernels alone jump here, and none of them sets hasAMX
 	}
-	t.g.CMPQ(t.asks, operand.Imm(0))
+	t.g.CMPQ(t.hasAMX, operand.Imm(0))
 	t.g.JE(operand.LabelRef(name))
-	t.prefetchAt(asking)
+	t.prefetchAt(withAMX)
 	t.g.Label(name)
 }
 
@@ -122,7 +122,7 @@ func (t *int8Gemmer) prefetchRest(iterations int) {
 	if t.several {
 		n = lanes * ukernel.S4.HeaderBytes()
 	}
-	near := t.ask(0, n)
+	near := t.prefetchLines(0, n)
 	t.g.ADDQ(bytes, near)
 	if numbers > 0 {
 		t.g.ADDQ(operand.U32(numbers), near)
@@ -141,7 +141,7 @@ func (t *int8Gemmer) prefetchMinima() {
 	if from >= to {
 		return
 	}
-	t.ask(from-to, 0)
+	t.prefetchLines(from-to, 0)
 }
 
 // linesOf is the size of the whole lines that each of the iterations has, of several formats in
@@ -159,7 +159,7 @@ func (t *int8Gemmer) linesOf(iterations int) int {
 
 // prefetchHead prefetches the head of a whole panel.
 func (t *int8Gemmer) prefetchHead() {
-	bytes, near := t.g.GP64(), t.ask(0, t.format.HeadBytes()*spec.PanelLanes)
+	bytes, near := t.g.GP64(), t.prefetchLines(0, t.format.HeadBytes()*spec.PanelLanes)
 	t.g.MOVQ(t.lanes2, bytes)
 	if t.format.Halves() > 1 {
 		t.g.ADDQ(bytes, bytes)
@@ -169,12 +169,13 @@ func (t *int8Gemmer) prefetchHead() {
 }
 
 func (t *int8Gemmer) prefetchBytes(n int) {
-	t.ask(0, n)
+	t.prefetchLines(0, n)
 	t.g.ADDQ(operand.U32(n), t.near)
 }
 
-// ask prefetches the lines from a distance to another one, both from near, which it returns.
-func (t *int8Gemmer) ask(from, to int) reg.GPVirtual {
+// prefetchLines prefetches the lines from a distance to another one, both from near, which it
+// returns.
+func (t *int8Gemmer) prefetchLines(from, to int) reg.GPVirtual {
 	g, near := t.g, t.g.GP64()
 	g.MOVQ(t.near, near)
 	var others []reg.GPVirtual

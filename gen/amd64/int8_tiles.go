@@ -110,29 +110,29 @@ const (
 
 // The stack: the shapes of tiles, variables, tiles of sums, blocks.
 const (
-	varLane     = emit.TileConfigBytes + 8*iota // 4 times the first lane
-	varLanes                                    // 4 times all lanes
-	varSize                                     // bytes of a block of all lanes
-	varLDX                                      // bytes between rows
-	varLDC                                      //
-	varBlock                                    // the first block of a chunk
-	varX                                        // the first row there
-	varLeft                                     // inputs from there on
-	varHead                                     // of grouped formats, the head of a segment or block
-	varBlocks                                   // blocks of the chunk
-	varEnd                                      // the end of the chunk's blocks on the stack
-	varSlots                                    // the sum of the addresses of both slots
-	varAhead                                    // rows left, of the next product
-	varAheadRow                                 // the first of them
-	varLoad                                     // whether sums begin with C
-	varRows                                     // rows left
-	varXRow                                     // the first of them
-	varCRow                                     //
-	varMore                                     // of grouped formats, see groupedNumbers
-	varOffset                                   //
-	varBits                                     //
-	varAsk                                      // the next line to ask for, see ask
-	varAskEnd                                   //
+	varLane        = emit.TileConfigBytes + 8*iota // 4 times the first lane
+	varLanes                                       // 4 times all lanes
+	varSize                                        // bytes of a block of all lanes
+	varLDX                                         // bytes between rows
+	varLDC                                         //
+	varBlock                                       // the first block of a chunk
+	varX                                           // the first row there
+	varLeft                                        // inputs from there on
+	varHead                                        // of grouped formats, the head of a segment or block
+	varBlocks                                      // blocks of the chunk
+	varEnd                                         // the end of the chunk's blocks on the stack
+	varSlots                                       // the sum of the addresses of both slots
+	varAhead                                       // rows left, of the next product
+	varAheadRow                                    // the first of them
+	varLoad                                        // whether sums begin with C
+	varRows                                        // rows left
+	varXRow                                        // the first of them
+	varCRow                                        //
+	varMore                                        // of grouped formats, see groupedNumbers
+	varOffset                                      //
+	varBits                                        //
+	varPrefetch                                    // the next line to prefetch, see prefetchNext
+	varPrefetchEnd                                 //
 	varsEnd
 
 	magicAt = (varsEnd + 63) / 64 * 64 // a line
@@ -269,7 +269,7 @@ func (t *tileProduct) prepare() {
 		t.Label("sized")
 	}
 	t.MOVQ(size, t.local(varSize))
-	t.askFrom(size)
+	t.prefetchFrom(size)
 	t.SHLQ(operand.Imm(2), lanes)
 	t.MOVQ(lanes, t.local(varLanes))
 	t.MOVQ(t.Stride("ldx"), t.local(varLDX))
@@ -627,7 +627,7 @@ func (t *tileProduct) tile() {
 	t.AlignLoop()
 	t.Label("blocks")
 	t.next("ahead")
-	t.ask()
+	t.prefetchNext()
 	lanes := t.ofLanes(block)
 	for i, v := range acc {
 		t.scale(v, zero, lanes, func(disp int) operand.Mem { return x.at(i, disp) }, func(disp int) operand.Mem { return emit.At(t.slot, disp+i*spec.LineBytes) })
@@ -639,36 +639,36 @@ func (t *tileProduct) tile() {
 	t.storeRows(acc)
 }
 
-// askedLines is how many lines are asked for beside a block of 16 rows and 16 lanes. A panel has 48
-// lanes, and up to 26 lines in a block: so 16 rows ask for all.
-const askedLines = 8
+// prefetchedLines is how many lines are prefetched beside a block of 16 rows and 16 lanes. A panel
+// has 48 lanes, and up to 26 lines in a block: so 16 rows prefetch all.
+const prefetchedLines = 8
 
-// askFrom sets which weights are asked for: as many bytes as the call has, from its end on. They
-// are the next call's. A call reads its weights while it expands the first 16 lanes. Without this,
-// memory rests while products are computed.
-func (t *tileProduct) askFrom(size reg.GPVirtual) {
+// prefetchFrom sets which weights are prefetched: as many bytes as the call has, from its end on.
+// They are the next call's. A call reads its weights while it expands the first 16 lanes. Without
+// this, memory rests while products are computed.
+func (t *tileProduct) prefetchFrom(size reg.GPVirtual) {
 	bytes, from := t.GP64(), t.GP64()
 	t.MOVQ(t.Argument("k"), bytes)
 	t.SHRQ(operand.Imm(5), bytes) // spec.BlockSteps
 	t.IMULQ(size, bytes)
 	t.MOVQ(t.Memory(t.Param("b").Base()), from)
 	t.ADDQ(bytes, from)
-	t.MOVQ(from, t.local(varAsk))
+	t.MOVQ(from, t.local(varPrefetch))
 	t.ADDQ(bytes, from)
-	t.MOVQ(from, t.local(varAskEnd))
+	t.MOVQ(from, t.local(varPrefetchEnd))
 }
 
-// ask asks for the next lines, until all are asked for.
-func (t *tileProduct) ask() {
-	line := t.get(varAsk)
-	t.CMPQ(line, t.local(varAskEnd))
-	t.JGE(operand.LabelRef("asked"))
-	for i := range askedLines {
+// prefetchNext prefetches the next lines, until all are.
+func (t *tileProduct) prefetchNext() {
+	line := t.get(varPrefetch)
+	t.CMPQ(line, t.local(varPrefetchEnd))
+	t.JGE(operand.LabelRef("prefetched"))
+	for i := range prefetchedLines {
 		t.PREFETCHT1(emit.At(line, i*spec.LineBytes))
 	}
-	t.ADDQ(operand.I32(askedLines*spec.LineBytes), line)
-	t.MOVQ(line, t.local(varAsk))
-	t.Label("asked")
+	t.ADDQ(operand.I32(prefetchedLines*spec.LineBytes), line)
+	t.MOVQ(line, t.local(varPrefetch))
+	t.Label("prefetched")
 }
 
 // storeRows stores the sums of the rows that are left, which are the last ones.
