@@ -160,21 +160,21 @@ const tableKeys = 256
 // queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
 // each page takes longer than the copies. Kernels that take rows from anywhere need no copies of
 // them, so that larger pages are small ones for these. Products in bfloat16, and tiles of integers,
-// take whole segments, which begin within pages of other sizes. Few rows take integers, and keys
-// for products in bfloat16, from pages of a segment or more run by run: those kernels prefetch the
-// next page while they compute.
+// take whole segments, which begin within pages of other sizes. Few rows take integers from pages
+// of a segment or more run by run.
 func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	const segment = max(contract.BF16Segment, contract.ValueSegment)
 	n, least := x.PageSize(), ukernel.SkinnyKeys
 	switch {
 	case !x.IsPaged():
 		return false
-	case j.plan.allSkinny && x == &j.Call.K && j.Call.BFloat16:
-		least = segment
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
 		most := 3 * segment
 		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
 			most = 2 * segment
+			if x == &j.Call.K { // the kernels for keys prefetch the next page while they compute
+				most -= segment / 2
+			}
 		}
 		return n < least || n%segment != 0 && n < most
 	case j.takesAnywhere(x) && j.plan.allSkinny:
