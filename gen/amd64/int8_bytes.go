@@ -2,7 +2,6 @@ package amd64
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
@@ -17,20 +16,11 @@ import (
 // groups, scales and integers as float32. So a tile of 2 rows and 3 vectors has no masks and shifts
 // in its loop: a word of codes takes 3 loads of weights, 2 broadcasts and 6 VPDPBUSD.
 //
-// The outer loop goes over groups of blocks, the next one over tiles, then blocks and the halves of
-// a panel. Each group of 16 steps has sums of its own, which its integer multiplies as float32. All
-// of that is exact, see vnniGrouped. A tile that lacks a row takes its only one twice.
+// A tile takes the halves of a panel one after the other. Each group of 16 steps has sums of its
+// own, which its integer multiplies as float32. All of that is exact, see vnniGrouped.
 //
 // The formats differ in how blocks are expanded, and whether they have minima.
-type vexBytes struct {
-	*int8Gemmer
-
-	// On the stack, as vnniMany has them.
-	buffer, rest, count, nextX, nextC, strideX, strideC, firstC operand.Mem
-
-	taken, from reg.GPVirtual   // codes of both rows, see take; the vectors of a block on the stack
-	x, c        []reg.GPVirtual // rows of the tile
-}
+type vexBytes struct{ expanded }
 
 const (
 	bytesRows    = 2
@@ -62,7 +52,7 @@ func (g *gen) bytesInt8(q ukernel.PackedFormat) {
 	const name = "weightGemmInt8Bytes"
 	if q == bytesFormats[0] {
 		g.Shared(name, f, "is a product of many rows with quantized weights, to which kernels jump.")
-		(&vexBytes{int8Gemmer: &int8Gemmer{g: g, formats: bytesFormats}}).emit()
+		(&vexBytes{expanded{int8Gemmer: &int8Gemmer{g: g, formats: bytesFormats}}}).emit()
 	}
 	g.Kernel(f)
 	g.CMPQ(g.Argument("lanes"), operand.Imm(spec.PanelLanes))
@@ -88,77 +78,25 @@ func (b *vexBytes) skipMinima(label string) {
 }
 
 func (b *vexBytes) emit() {
-	g := b.g
+	g, t := b.g, b.int8Gemmer
 	b.memory()
-	b.begin()
-	g.Label("blocks")
-	b.expand()
-	g.Move(b.xArg, b.nextX)
-	g.Move(b.firstC, b.nextC)
-	g.Move(b.mArg, b.rest)
-	g.Label("rows")
-	b.x, b.c = b.pointers(b.nextX, b.strideX), b.pointers(b.nextC, b.strideC)
-	b.taken, b.from = g.GP64(), g.GP64()
-	count := g.GP64()
-	g.MOVQ(b.buffer, b.taken)
-	g.LEAQ(emit.At(b.taken, bytesRows*bytesTaken), b.from)
-	g.MOVQ(b.count, count)
-	loop.Times(g, count, "block", b.block)
-	g.SUBQ(operand.Imm(bytesRows), b.rest)
-	g.JG(operand.LabelRef("rows"))
-	count = g.GP64()
-	g.MOVQ(b.count, count)
-	g.IMUL3Q(operand.I32(spec.RowBytes), count, count)
-	g.ADDQ(count, b.xArg)
-	g.CMPQ(b.kArg, operand.Imm(0))
-	g.JNE(operand.LabelRef("blocks"))
-	g.Return()
-}
-
-// begin clears C and makes room on the stack: for numbers, and from a line on for rows of a tile
-// and blocks.
-func (b *vexBytes) begin() {
-	g, t, line := b.g, b.int8Gemmer, b.g.GP64()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	g.SHLQ(operand.Imm(1), t.lanes2)
-	frame := g.Frame(bytesFrame)
-	for i, local := range []*operand.Mem{&b.buffer, &b.rest, &b.count, &b.nextX, &b.nextC, &b.strideX, &b.strideC, &b.firstC} {
-		*local = frame.Offset(8 * i)
-	}
-	g.LEAQ(frame.Offset(manyLocals+spec.LineBytes-1), line)
-	g.ANDQ(operand.I32(-spec.LineBytes), line)
-	g.MOVQ(line, b.buffer)
-	g.MOVQ(t.ldx, b.strideX)
-	g.MOVQ(t.ldc, b.strideC)
-	g.MOVQ(t.c, b.firstC)
+	b.place(g.Frame(bytesFrame))
 	t.clear()
+	b.products(bytesRows, bytesTaken, b.expand, b.block)
 }
 
 // expand expands the blocks of a group.
 func (b *vexBytes) expand() {
-	g := b.g
-	block, to, n, most := g.GP64(), g.GP64(), g.GP64(), g.GP64()
-	g.MOVQ(b.kArg, n)
-	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(spec.BlockSteps))), n)
-	g.MOVQ(operand.U32(bytesBlocks), most)
-	g.CMPQ(n, most)
-	g.CMOVQGT(most, n)
-	g.MOVQ(n, b.count)
-	g.MOVQ(b.blocks, block)
-	g.MOVQ(b.buffer, to)
-	g.ADDQ(operand.I32(bytesRows*bytesTaken), to)
-	loop.Times(g, n, "expand", func() {
+	b.eachBlock(bytesBlocks, bytesBlock, bytesRows*bytesTaken, func(block, to reg.GPVirtual) {
 		b.passHead(block)
-		numbers := g.GP64()
-		g.MOVQ(block, numbers)
-		g.ADDQ(b.headers, numbers)
+		numbers := b.g.GP64()
+		b.g.MOVQ(block, numbers)
+		b.g.ADDQ(b.headers, numbers)
 		b.expandScales(block, to)
 		b.expandNumbers(numbers, to)
-		g.ADDQ(b.size, block)
-		g.ADDQ(operand.I32(bytesBlock), to)
-		g.SUBQ(operand.I32(spec.BlockSteps), b.kArg)
 	})
-	g.MOVQ(block, b.blocks)
 }
 
 // passHead goes past scales and minima, which the blocks of a segment share.
@@ -265,21 +203,6 @@ func (b *vexBytes) numbersOf(q ukernel.PackedFormat, from, to reg.GPVirtual) {
 			g.VMOVDQU(x, emit.At(to, (manyWords/2+at)*manyVector))
 		}
 	}
-}
-
-// pointers returns the rows of a tile, the first of which begins at p in memory, and moves p on to
-// the next tile.
-func (b *vexBytes) pointers(p, stride operand.Mem) []reg.GPVirtual {
-	g, first, second, next := b.g, b.g.GP64(), b.g.GP64(), b.g.GP64()
-	g.MOVQ(p, first)
-	g.MOVQ(stride, next)
-	g.LEAQ(emit.Indexed(first, next, 2), second)
-	g.MOVQ(second, p)
-	g.ADDQ(first, next)
-	g.MOVQ(first, second)
-	g.CMPQ(b.rest, operand.Imm(1))
-	g.CMOVQGT(next, second)
-	return []reg.GPVirtual{first, second}
 }
 
 // block emits the products of a tile with a block.

@@ -16,9 +16,8 @@ import (
 // float32. So a tile of 4 rows and 3 vectors has no masks, shifts and conversions in its loop: a
 // word of codes takes 3 loads of weights, 4 broadcasts and 12 VPDPBUSD.
 //
-// The outer loop goes over groups of blocks, the next one over tiles. A tile with fewer rows takes
-// its last one several times, and computes and stores the same sums for it: 5 rows take as long as
-// 8.
+// A tile with fewer rows computes and stores the same sums of its last one several times: 5 rows
+// take as long as 8.
 //
 // Sums of integers become float32 without conversions where they are multiplied next. An
 // accumulator begins with the bits of magic, 3·2^22, whose unit in the last place is 1. With a sum
@@ -33,16 +32,9 @@ import (
 //	S6x16           has two sums, of which the first is magic + s - magic
 //	S5x16F32        converts both sums, as scales of float32 round products
 type vnniMany struct {
-	*int8Gemmer
-	minima bool // and one sum
-
-	// Numbers on the stack: where blocks begin, rows and blocks left, rows of the next tile, their
-	// distances in bytes, the first row.
-	buffer, rest, count, nextX, nextC, strideX, strideC, firstC operand.Mem
-
-	acc         [2][][]reg.VecVirtual // of each group
-	taken, from reg.GPVirtual         // see takeBlock; the block on the stack
-	x, c        []reg.GPVirtual       // rows of the tile
+	expanded
+	minima bool                  // and one sum
+	acc    [2][][]reg.VecVirtual // of each group
 }
 
 const (
@@ -80,7 +72,7 @@ const (
 func (*vnniGrouped) manyRows(t *int8Gemmer) {
 	t.clear()
 	rest := t.wholeBlocks()
-	m := &vnniMany{int8Gemmer: rest, minima: t.format.Offset() == 0}
+	m := &vnniMany{expanded: expanded{int8Gemmer: rest}, minima: t.format.Offset() == 0}
 	m.emit()
 	if t.format.Bits() == 4 { // as many rows share the order by groups
 		t.g.CMPQ(t.mArg, operand.Imm(groupedRows))
@@ -93,31 +85,9 @@ func (*vnniGrouped) manyRows(t *int8Gemmer) {
 
 // emit emits the products, before what is for other calls.
 func (m *vnniMany) emit() {
-	g := m.g
 	m.begin()
-	g.Label("manyblocks")
-	m.expand()
-	g.Move(m.xArg, m.nextX)
-	g.Move(m.firstC, m.nextC)
-	g.Move(m.mArg, m.rest)
-	g.Label("manyrows")
-	m.x, m.c = m.pointers(m.nextX, m.strideX), m.pointers(m.nextC, m.strideC)
-	m.taken, m.from = g.GP64(), g.GP64()
-	count := g.GP64()
-	g.MOVQ(m.buffer, m.taken)
-	g.LEAQ(emit.At(m.taken, manyRows*manyTaken), m.from)
-	g.MOVQ(m.count, count)
-	loop.Times(g, count, "manyblock", m.block)
-	g.SUBQ(operand.Imm(manyRows), m.rest)
-	g.JG(operand.LabelRef("manyrows"))
-	count = g.GP64()
-	g.MOVQ(m.count, count)
-	g.IMUL3Q(operand.I32(spec.RowBytes), count, count)
-	g.ADDQ(count, m.xArg)
-	g.CMPQ(m.kArg, operand.Imm(0))
-	g.JNE(operand.LabelRef("manyblocks"))
-	g.Return()
-	g.Label("few")
+	m.products(manyRows, manyTaken, m.expand, m.block)
+	m.g.Label("few")
 }
 
 // begin jumps to few unless the call has many rows and a whole panel, and makes room on the stack:
@@ -136,17 +106,7 @@ func (m *vnniMany) begin() {
 	if m.minima {
 		m.compareGroups(few)
 	}
-	line := g.GP64()
-	g.LEAQ(t.frame.Offset(manyLocals+spec.LineBytes-1), line)
-	g.ANDQ(operand.I32(-spec.LineBytes), line)
-	locals := []*operand.Mem{&m.buffer, &m.rest, &m.count, &m.nextX, &m.nextC, &m.strideX, &m.strideC, &m.firstC}
-	for i, local := range locals {
-		*local = t.frame.Offset(8 * i)
-	}
-	g.MOVQ(line, m.buffer)
-	g.MOVQ(t.ldx, m.strideX)
-	g.MOVQ(t.ldc, m.strideC)
-	g.MOVQ(t.c, m.firstC)
+	m.place(t.frame)
 }
 
 // compareGroups goes on to other unless all integers of both groups of all blocks are equal.
@@ -182,20 +142,9 @@ func (*vnniMany) at(n int) int { return 2 * spec.PanelLanes * n }
 // expand expands the blocks of a group.
 func (m *vnniMany) expand() {
 	g := m.g
-	block, to, n := g.GP64(), g.GP64(), g.GP64()
-	four := g.GP64()
 	_, bytes := m.sizes(m.format)
 	bytes += m.format.HeadBytes()
-	g.MOVQ(m.kArg, n)
-	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(spec.BlockSteps))), n)
-	g.MOVQ(operand.U32(manyBlocks), four)
-	g.CMPQ(n, four)
-	g.CMOVQGT(four, n)
-	g.MOVQ(n, m.count)
-	g.MOVQ(m.blocks, block)
-	g.MOVQ(m.buffer, to)
-	g.ADDQ(operand.I32(manyRows*manyTaken), to)
-	loop.Times(g, n, "manyexpand", func() {
+	m.eachBlock(manyBlocks, manyBlock, manyRows*manyTaken, func(block, to reg.GPVirtual) {
 		far := g.GP64()
 		g.LEAQ(emit.At(block, int8Ahead), far)
 		m.passHead("many", m.kArg, block, func() {})
@@ -203,11 +152,7 @@ func (m *vnniMany) expand() {
 		for line := 0; line < bytes*spec.PanelLanes; line += spec.LineBytes {
 			g.PREFETCHT0(emit.At(far, line))
 		}
-		g.ADDQ(m.size, block)
-		g.ADDQ(operand.I32(manyBlock), to)
-		g.SUBQ(operand.I32(spec.BlockSteps), m.kArg)
 	})
-	g.MOVQ(block, m.blocks)
 }
 
 // array is where vector v of an array of the block at p is.
@@ -389,25 +334,6 @@ func (m *vnniMany) takeBlock() {
 }
 
 // pointers returns the rows of a tile, the first of which begins at p in memory and the others a
-// stride further on each, and moves p on to the next tile.
-func (m *vnniMany) pointers(p, stride operand.Mem) []reg.GPVirtual {
-	g, by, list := m.g, m.g.GP64(), []reg.GPVirtual{m.g.GP64()}
-	g.MOVQ(stride, by)
-	g.MOVQ(p, list[0])
-	next := g.GP64()
-	g.LEAQ(emit.Indexed(list[0], by, manyRows), next)
-	g.MOVQ(next, p)
-	for i := 1; i < manyRows; i++ {
-		row := g.GP64()
-		g.MOVQ(list[i-1], row)
-		g.LEAQ(emit.Indexed(row, by, 1), next)
-		g.CMPQ(m.rest, operand.Imm(uint64(i)))
-		g.CMOVQGT(next, row)
-		list = append(list, row)
-	}
-	return list
-}
-
 // block emits the products of a tile with a block.
 func (m *vnniMany) block() {
 	g := m.g
