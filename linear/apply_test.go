@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -92,6 +93,31 @@ func TestApplyLarge(t *testing.T) {
 	for _, c := range cases {
 		c.check(t, 1, 2, 5)
 		c.checkThreads(t, c.threads)
+	}
+}
+
+// Many rows of out that lie in the same few sets of L1: their sums are elsewhere until they are
+// finished. There are several steps of K, and a last panel that is not whole.
+func TestCollidingRows(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for i, c := range eachType(testCase{m: 97, n: 53 + 4*48, k: 416, bias: true, layout: colliding, kind: testutil.Mantissas}) {
+		if c.seed = i; testutil.Thin() && !testutil.Sampled(i) {
+			continue
+		}
+		c.check(t, 1, 2)
+		x, w, bias := c.inputs()
+		l := w.layer(t, bias)
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+			o := c.options(tier, 2)
+			o.Activation = linear.GELU
+			far, near := c.output(), testCase{m: c.m, n: c.n}.output()
+			if err := errors.Join(l.Apply(far.Matrix, x.Matrix, o), l.Apply(near.Matrix, x.Matrix, o)); err != nil {
+				t.Fatal(err)
+			}
+			for m := range c.m {
+				contracttest.SameRow(t, fmt.Sprintf("%v GELU row %d", c, m), far.numbers[m*far.rowStride:][:c.n], near.numbers[m*c.n:][:c.n])
+			}
+		})
 	}
 }
 

@@ -53,10 +53,11 @@ const (
 	transposed        // x and w by columns, out by rows with gaps
 	scattered         // x and w with gaps between all elements, out by rows with gaps
 	layouts
+	colliding // dense, but the rows of out lie 512 numbers apart
 )
 
 func (l layout) String() string {
-	return [...]string{"dense", "gaps", "transposed", "scattered"}[l]
+	return [...]string{"dense", "gaps", "transposed", "scattered", "", "colliding"}[l]
 }
 
 func (c testCase) String() string {
@@ -178,7 +179,11 @@ func (c testCase) inputs() (x, w matrix, bias []float32) {
 // output makes an output full of canaries.
 func (c testCase) output() matrix {
 	stride := c.n
-	if c.layout != dense {
+	switch c.layout {
+	case dense:
+	case colliding:
+		stride = 512
+	default:
 		stride += 5
 	}
 	return newMatrix(testutil.Filled(extent(c.m, c.n, stride, 1), testutil.Canary), c.m, c.n, stride, 1)

@@ -144,7 +144,7 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 	for p := panels.lo; p < panels.hi; p++ {
 		lanes := l.panelWidth(p)
 		blocks := l.blocks[p*ukernel.PanelLanes*size:][:lanes*size]
-		c, ldc := s.sums(j, rows, p, false)
+		c, ldc := s.sums(j, rows, p, 0, false)
 		late := p+1 < panels.hi && (p+1-unfinished)*rows.len() < latePanels && j.inPlace(p+1)
 		for k := 0; k < l.depth(); k += most {
 			steps := min(most, l.depth()-k)
@@ -154,7 +154,7 @@ func (s *scratch) convertedTask(j *job, by *conversion, rows, panels interval) {
 				j.tier.Weights().Blocks[l.packed].GemmInt8(c[lo*ldc:], ldc, x, words, blocks, lanes, m, steps, k > 0)
 				hi := lo + m
 				if k+steps == l.depth() && !late { // while the sums are in L1
-					sums, lds := s.sums(j, rows, unfinished, false)
+					sums, lds := s.sums(j, rows, unfinished, 0, false)
 					finish(j, interval{rows.lo + lo, min(rows.lo+hi, rows.hi)}, interval{unfinished, p + 1}, sums[lo*lds:], lds)
 				}
 				lo = hi

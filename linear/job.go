@@ -38,6 +38,7 @@ type job struct {
 	roundsOnce             bool // rows are rounded for all steps at once
 	tiles                  bool // and a unit for tiles computes the product
 	pads                   bool // quantized rows are continued to a whole tile
+	apart                  bool // sums are in scratch memory until they are finished
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -81,6 +82,13 @@ const (
 	tasksPerThread = 8
 	tasksPerWork   = 64
 	fewTasks       = 2
+
+	// Rows of out that lie a multiple of collidingFloats apart have their columns in the same few
+	// sets of L1, and stores wait for each other. So minRows rows or more keep their sums in scratch
+	// memory. From there movedRows of them go to out in a call: with more rows stores wait again,
+	// with fewer ones calls take longer. Measured on Zen 5.
+	collidingFloats = 512
+	movedRows       = 4
 
 	// Up to skinnyRows rows of x wait for the weights rather than compute, which they take in
 	// the order of memory. So do ranges of up to rangeBytes.
@@ -176,11 +184,15 @@ func (j *job) plan(t *tier.Tier, option int) {
 	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= mostBytes
 	// They are if they stay in L2, or if a panel takes all steps before the next one.
 	j.roundsOnce = j.linear.rounds && (j.inOrder || 4*ints.CeilDiv(m, j.rowRanges)*j.linear.depth() <= roundedBytes)
+	j.apart = j.pads || m >= minRows && j.collides() && !j.tiles && !j.linear.rounds && !j.isProduct()
 	j.threads = min(threads, j.rowRanges*j.panelRanges)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
 	}
 }
+
+// collides tells whether the rows of out lie so that few of them fit into L1.
+func (j *job) collides() bool { return j.out.rowStride%collidingFloats == 0 }
 
 // limits returns the most rows of x and the most panels of a task.
 func (j *job) limits() (rows, panels int) {
@@ -247,7 +259,7 @@ func usefulThreads(option int, work float64) (n, most int, vary bool) {
 type scratch struct {
 	wide  []float32 // some rows of a panel, widened or packed
 	codes []uint32  // quantized rows of x, or some rows of a panel, unpacked
-	edge  []float32 // the sums of the last panel, if out lacks columns for them
+	edge  []float32 // the sums of panels that are apart, or of the last one if out lacks columns
 	rows  []float32 // some rows of x, transposed or rounded
 
 	converted interval // the rows of x that are converted, or rounded for all steps
@@ -284,7 +296,9 @@ func (j *job) findShape() (s shape) {
 	switch {
 	case j.tiles:
 		s.edge = ukernel.PanelLanes * min(m, stripRows)
-	case l.n%ukernel.PanelStep != 0 || j.pads:
+	case j.apart && !j.int8:
+		s.edge = ukernel.PanelLanes * m * maxPanels
+	case l.n%ukernel.PanelStep != 0 || j.apart:
 		s.edge = ukernel.PanelLanes * m
 	}
 	if j.transposes() {

@@ -48,7 +48,7 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 		steps := interval{k, min(k+j.steps, j.linear.depth())}
 		x := s.rowsOf(j, rows, steps)
 		for p := panels.lo; p < panels.hi; p++ {
-			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
+			c, ldc := s.sums(j, rows, p, p-panels.lo, steps.lo == 0 && j.accumulate)
 			s.multiply(j, x, p, steps, c, ldc, j.next(panels, p, steps))
 			if steps.hi == j.linear.depth() {
 				finish(j, rows, interval{p, p + 1}, c, ldc)
@@ -61,23 +61,28 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 }
 
 // sums returns the memory of the rows' sums of panel p, from the first row on, and
-// the distance of the rows: the output, or scratch memory if the sums are more. If load is
-// true, that memory gets what is in the output.
-func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ldc int) {
+// the distance of the rows: the output, or scratch memory if they are apart or more than it has. Of
+// the panels that are apart at a time, it is panel i. If load is true, that memory gets what is in
+// the output.
+func (s *scratch) sums(j *job, rows interval, p, i int, load bool) (c []float32, ldc int) {
 	if !j.inPlace(p) {
 		first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
-		for i := 0; load && i < rows.len(); i++ {
-			row := s.edge[i*lanes:][:lanes]
-			clear(row[copy(row, j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:j.linear.n-first]):])
+		c = s.edge
+		if j.apart {
+			c = c[i*ukernel.PanelLanes*rows.len():]
 		}
-		return s.edge, lanes
+		for r := 0; load && r < rows.len(); r++ {
+			row := c[r*lanes:][:lanes]
+			clear(row[copy(row, j.out.f32[(rows.lo+r)*j.out.rowStride+first:][:j.linear.n-first]):])
+		}
+		return c, lanes
 	}
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
 }
 
 // inPlace tells whether the sums of panel p lie in the output.
 func (j *job) inPlace(p int) bool {
-	return p*ukernel.PanelLanes+j.linear.panelWidth(p) <= j.linear.n && !j.pads
+	return p*ukernel.PanelLanes+j.linear.panelWidth(p) <= j.linear.n && !j.apart
 }
 
 // multiply adds some steps, in whole segments, of the rows x to the sums c of panel p. Kernels may
@@ -201,20 +206,22 @@ func finish(j *job, rows, panels interval, c []float32, ldc int) {
 	first := panels.lo * ukernel.PanelLanes
 	lanes := min(panels.hi*ukernel.PanelLanes, j.linear.lanes()) - first
 	n, to, ldt := min(lanes, j.linear.n-first), c, ldc
-	if j.tiles && n == lanes && j.out.dtype == view.Float32 {
+	if n == lanes && j.out.dtype == view.Float32 {
 		to, ldt = j.out.f32[rows.lo*j.out.rowStride+first:], j.out.rowStride
 	}
-	j.tier.Weights().AddBias(to, ldt, c, ldc, rows.len(), j.linear.bias[first:first+lanes])
+	bias := j.linear.bias[first : first+lanes]
 	switch {
 	case j.activation == nil:
-	case j.tiles && ldt == lanes: // few rows without gaps
-		all := to[:rows.len()*lanes]
-		j.activation(all, all)
-	default:
-		for i := range rows.len() {
-			row := to[i*ldt:][:n]
-			j.activation(row, row)
+		step := rows.len()
+		if j.apart && j.collides() {
+			step = movedRows
 		}
+		for i := 0; i < rows.len(); i += step {
+			j.tier.Weights().AddBias(to[i*ldt:], ldt, c[i*ldc:], ldc, min(step, rows.len()-i), bias)
+		}
+	default:
+		j.tier.Weights().AddBias(c, ldc, c, ldc, rows.len(), bias)
+		j.activate(to, ldt, c, ldc, rows.len(), n)
 	}
 	if j.out.dtype == view.BFloat16 {
 		all, at := c[:rows.len()*lanes], rows.lo*j.out.rowStride+first
@@ -222,10 +229,21 @@ func finish(j *job, rows, panels interval, c []float32, ldc int) {
 		j.tier.Convert().Narrow[view.BFloat16](view.BytesOf(j.out.u16[at:]), 2*j.out.rowStride, c, ldc, rows.len(), n)
 		return
 	}
-	if n < lanes || j.pads {
+	if n < lanes {
 		for i := range rows.len() {
 			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n], c[i*lanes:])
 		}
+	}
+}
+
+// activate writes the activation of n columns of m rows c to dst, which may be c.
+func (j *job) activate(dst []float32, ldd int, c []float32, ldc, m, n int) {
+	if ldd == n && ldc == n { // rows without gaps
+		j.activation(dst[:m*n], c[:m*n])
+		return
+	}
+	for i := range m {
+		j.activation(dst[i*ldd:][:n], c[i*ldc:][:n])
 	}
 }
 

@@ -35,6 +35,7 @@ package numeric
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/scalar"
@@ -110,10 +111,19 @@ func ToF8E5M2(x float32) kernel.F8E5M2 { return kernel.F8E5M2(scalar.ToF8E5M2(x)
 // most probable token of a model's logits. A NaN counts as less than any number. The result is
 // -1 if x is empty or all of it is NaN.
 func Argmax(x []float32) int {
-	best := -1
-	for i, v := range x {
-		if v == v && (best < 0 || v > x[best]) {
-			best = i
+	best := slices.IndexFunc(x, func(v float32) bool { return v == v })
+	if best < 0 {
+		return best
+	}
+	top := x[best]
+	for i := best; i < len(x); i++ {
+		for ; i+4 <= len(x); i += 4 { // mostly none of four is larger
+			if y := x[i : i+4 : i+4]; y[0] > top || y[1] > top || y[2] > top || y[3] > top {
+				break
+			}
+		}
+		if i < len(x) && x[i] > top {
+			best, top = i, x[i]
 		}
 	}
 	return best
