@@ -59433,14 +59433,17 @@ TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
 	MOVQ    a_P_base+120(FP), SI
 	MOVQ    a_Ldp+144(FP), DI
 	SHLQ    $0x02, DI
-	VMOVUPS downInt4AVX512<>+0(SB), Z0
-	VMOVUPS numbersInt4AVX512<>+0(SB), Z1
+	VMOVUPS numbersInt4AVX512<>+0(SB), Z0
+	VMOVUPS downInt4AVX512<>+0(SB), Z1
 	SHLQ    $0x02, a_Lsc+104(FP)
 
 turn:
 	MOVQ    $0x00000010, AX
 	MOVQ    $0x00000040, CX
 	CMPQ    a_Dv+160(FP), $+256
+	CMOVQLE CX, AX
+	MOVQ    $0x00000080, CX
+	CMPQ    a_Dv+160(FP), $+128
 	CMOVQLE CX, AX
 	CMPQ    AX, a_Off_len+64(FP)
 	CMOVQGT a_Off_len+64(FP), AX
@@ -59461,7 +59464,7 @@ turn:
 quad:
 	SUBQ $0x40, R12
 	JL   quadend
-	CMPQ a_N+152(FP), $0x06
+	CMPQ a_N+152(FP), $0x04
 	JG   quadend
 	XORQ R15, R15
 	CMPQ a_Scales_cap+96(FP), $0x40
@@ -59474,7 +59477,7 @@ quadone:
 	SUBQ R13, AX
 
 	// 64 columns.
-	MOVQ    $0x00000006, R8
+	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	MOVQ    AX, 24(SP)
@@ -59498,8 +59501,8 @@ quadone:
 	VMOVUPS toNibblesAVX512<>+0(SB), Z5
 	VPERMPS Z4, Z5, Z4
 	VMOVUPS 192(AX), Z5
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z5, Z26, Z5
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z5, Z18, Z5
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
@@ -59513,8 +59516,8 @@ quadone:
 	VMOVUPS toNibblesAVX512<>+0(SB), Z9
 	VPERMPS Z8, Z9, Z8
 	VMOVUPS 192(AX), Z9
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z9, Z26, Z9
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z9, Z18, Z9
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
@@ -59528,8 +59531,8 @@ quadone:
 	VMOVUPS toNibblesAVX512<>+0(SB), Z13
 	VPERMPS Z12, Z13, Z12
 	VMOVUPS 192(AX), Z13
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z13, Z26, Z13
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z13, Z18, Z13
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      quadseveralbegin
@@ -59543,38 +59546,8 @@ quadone:
 	VMOVUPS toNibblesAVX512<>+0(SB), Z17
 	VPERMPS Z16, Z17, Z16
 	VMOVUPS 192(AX), Z17
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z17, Z26, Z17
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z18
-	VMOVUPS toNibblesAVX512<>+0(SB), Z19
-	VPERMPS Z18, Z19, Z18
-	VMOVUPS 64(AX), Z19
-	VMOVUPS toNibblesAVX512<>+0(SB), Z20
-	VPERMPS Z19, Z20, Z19
-	VMOVUPS 128(AX), Z20
-	VMOVUPS toNibblesAVX512<>+0(SB), Z21
-	VPERMPS Z20, Z21, Z20
-	VMOVUPS 192(AX), Z21
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z21, Z26, Z21
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralbegin
-	VMOVUPS (AX), Z22
-	VMOVUPS toNibblesAVX512<>+0(SB), Z23
-	VPERMPS Z22, Z23, Z22
-	VMOVUPS 64(AX), Z23
-	VMOVUPS toNibblesAVX512<>+0(SB), Z24
-	VPERMPS Z23, Z24, Z23
-	VMOVUPS 128(AX), Z24
-	VMOVUPS toNibblesAVX512<>+0(SB), Z25
-	VPERMPS Z24, Z25, Z24
-	VMOVUPS 192(AX), Z25
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z25, Z26, Z25
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z17, Z18, Z17
 	JMP     quadseveralbegin
 
 quadseveralzero:
@@ -59594,120 +59567,103 @@ quadseveralzero:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	VXORPS Z24, Z24, Z24
-	VXORPS Z25, Z25, Z25
 
 quadseveralbegin:
-	// 1 to 6 queries.
-	MOVQ    24(SP), AX
-	MOVQ    $0x00000006, R8
-	CMPQ    AX, R8
-	CMOVQGT R8, AX
-	LEAQ    heightsAVX512<>+56(SB), R8
-	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    BX, R8
-	MOVQ    a_V_base+32(FP), AX
-	MOVQ    R11, R9
-	SHRQ    $0x01, R9
-	LEAQ    (AX)(R9*1), AX
-	LEAQ    (SI)(R13*4), R9
-	MOVQ    a_Scales_len+88(FP), R14
-	MOVQ    a_V_len+40(FP), R10
-	TESTQ   R10, R10
-	JZ      quadgroup6store
-	PCALIGN $0x40
+	// 1 to 4 queries.
+	MOVQ        24(SP), AX
+	MOVQ        $0x00000004, R8
+	CMPQ        AX, R8
+	CMOVQGT     R8, AX
+	LEAQ        heightsAVX512<>+56(SB), R8
+	MOVQ        (R8)(AX*8), AX
+	MOVQ        AX, 16(SP)
+	MOVQ        BX, R8
+	MOVQ        a_V_base+32(FP), AX
+	MOVQ        R11, R9
+	SHRQ        $0x01, R9
+	LEAQ        (AX)(R9*1), AX
+	LEAQ        (SI)(R13*4), R9
+	MOVQ        a_Scales_len+88(FP), R14
+	MOVQ        a_V_len+40(FP), R10
+	TESTQ       R10, R10
+	JZ          quadgroup4store
+	VMULPS.BCST (R14), Z0, Z18
+	VMULPS.BCST (R14)(R15*1), Z0, Z19
+	PCALIGN     $0x40
 
-quadgroup6turn:
+quadgroup4turn:
 	TESTQ      $+1, R10
-	JNZ        quadgroup6near
+	JNZ        quadgroup4near
 	PREFETCHT1 (CX)
 	ADDQ       $+64, CX
 	SUBQ       $+64, DX
-	JNZ        quadgroup6near
+	JNZ        quadgroup4near
 	MOVQ       a_Next_cap+192(FP), BP
 	CMPQ       BP, 8(SP)
-	JE         quadgroup6near
+	JE         quadgroup4near
 	ADDQ       $0x08, BP
 	MOVQ       BP, a_Next_cap+192(FP)
 	MOVQ       (BP), CX
 	ADDQ       (SP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
-quadgroup6near:
+quadgroup4near:
 	MOVQ         (R8), BP
-	VPBROADCASTQ (AX)(BP*1), Z26
-	VPSRLVD      Z0, Z26, Z26
-	VPERMPS      Z1, Z26, Z26
-	VPBROADCASTQ 8(AX)(BP*1), Z27
-	VPSRLVD      Z0, Z27, Z27
-	VPERMPS      Z1, Z27, Z27
-	VPBROADCASTQ 16(AX)(BP*1), Z28
-	VPSRLVD      Z0, Z28, Z28
-	VPERMPS      Z1, Z28, Z28
-	VPBROADCASTQ 24(AX)(BP*1), Z29
-	VPSRLVD      Z0, Z29, Z29
-	VPERMPS      Z1, Z29, Z29
-	VMULPS.BCST  (R14)(R15*1), Z28, Z28
-	VMULPS.BCST  (R14)(R15*1), Z29, Z29
-	VMULPS.BCST  (R14), Z26, Z26
-	VMULPS.BCST  (R14), Z27, Z27
-	ADDQ         a_Lsc+104(FP), R14
+	VPBROADCASTQ (AX)(BP*1), Z20
+	VPSRLVD      Z1, Z20, Z20
+	VPERMPS      Z18, Z20, Z20
+	VPBROADCASTQ 8(AX)(BP*1), Z21
+	VPSRLVD      Z1, Z21, Z21
+	VPERMPS      Z18, Z21, Z21
+	VPBROADCASTQ 16(AX)(BP*1), Z22
+	VPSRLVD      Z1, Z22, Z22
+	VPERMPS      Z19, Z22, Z22
+	VPBROADCASTQ 24(AX)(BP*1), Z23
+	VPSRLVD      Z1, Z23, Z23
+	VPERMPS      Z19, Z23, Z23
+	MOVQ         R14, BP
+	ADDQ         a_Lsc+104(FP), BP
+	CMPQ         R10, $0x01
+	CMOVQNE      BP, R14
+	VMULPS.BCST  (R14), Z0, Z18
+	VMULPS.BCST  (R14)(R15*1), Z0, Z19
 	CMPQ         16(SP), $-126
-	VBROADCASTSS (R9), Z30
-	VFMADD231PS  Z26, Z30, Z2
-	VFMADD231PS  Z27, Z30, Z3
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	JEQ          quadgroup6next0
-	VBROADCASTSS 4(R9), Z30
-	VFMADD231PS  Z26, Z30, Z6
-	VFMADD231PS  Z27, Z30, Z7
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	JPS          quadgroup6next0
-	VBROADCASTSS 8(R9), Z30
-	VFMADD231PS  Z26, Z30, Z10
-	VFMADD231PS  Z27, Z30, Z11
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	JCC          quadgroup6next0
-	VBROADCASTSS 12(R9), Z30
-	VFMADD231PS  Z26, Z30, Z14
-	VFMADD231PS  Z27, Z30, Z15
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
-	JPL          quadgroup6next0
-	VBROADCASTSS 16(R9), Z30
-	VFMADD231PS  Z26, Z30, Z18
-	VFMADD231PS  Z27, Z30, Z19
-	VFMADD231PS  Z28, Z30, Z20
-	VFMADD231PS  Z29, Z30, Z21
-	JOC          quadgroup6next0
-	VBROADCASTSS 20(R9), Z30
-	VFMADD231PS  Z26, Z30, Z22
-	VFMADD231PS  Z27, Z30, Z23
-	VFMADD231PS  Z28, Z30, Z24
-	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z20, Z24, Z2
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	JEQ          quadgroup4next0
+	VBROADCASTSS 4(R9), Z24
+	VFMADD231PS  Z20, Z24, Z6
+	VFMADD231PS  Z21, Z24, Z7
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	JPS          quadgroup4next0
+	VBROADCASTSS 8(R9), Z24
+	VFMADD231PS  Z20, Z24, Z10
+	VFMADD231PS  Z21, Z24, Z11
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	JCC          quadgroup4next0
+	VBROADCASTSS 12(R9), Z24
+	VFMADD231PS  Z20, Z24, Z14
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
 
-quadgroup6next0:
+quadgroup4next0:
 	ADDQ $0x08, R8
 	ADDQ DI, R9
 	DECQ R10
-	JNZ  quadgroup6turn
+	JNZ  quadgroup4turn
 
-quadgroup6store:
+quadgroup4store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z2, Z26, Z2
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z2, Z18, Z2
 	VMOVUPS Z2, (AX)
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
 	VPERMPS Z3, Z2, Z3
@@ -59763,36 +59719,6 @@ quadgroup6store:
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
 	VPERMPS Z17, Z2, Z17
 	VMOVUPS Z17, 192(AX)
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralstored
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z18, Z2, Z18
-	VMOVUPS Z18, (AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z19, Z2, Z19
-	VMOVUPS Z19, 64(AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z20, Z2, Z20
-	VMOVUPS Z20, 128(AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z21, Z2, Z21
-	VMOVUPS Z21, 192(AX)
-	ADDQ    R8, AX
-	DECQ    R9
-	JZ      quadseveralstored
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z22, Z2, Z22
-	VMOVUPS Z22, (AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z23, Z2, Z23
-	VMOVUPS Z23, 64(AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z24, Z2, Z24
-	VMOVUPS Z24, 128(AX)
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z2
-	VPERMPS Z25, Z2, Z25
-	VMOVUPS Z25, 192(AX)
 
 quadseveralstored:
 	ADDQ 24(SP), R13
@@ -59832,8 +59758,8 @@ linegroup:
 	JE      linegroup1zero
 	MOVQ    a_O_cap+16(FP), AX
 	VMOVUPS (AX), Z2
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z2, Z26, Z2
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z2, Z18, Z2
 	JMP     linegroup1begin
 
 linegroup1zero:
@@ -59851,12 +59777,12 @@ linegroup1begin:
 	TESTQ            $+1, R10
 	JZ               linegroup1keys
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST (R9), Z18, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -59884,21 +59810,21 @@ linegroup1turn:
 
 linegroup1ahead:
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST (R9), Z18, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
+	VFMADD231PS.BCST (R9), Z18, Z2
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	SUBQ             $0x02, R10
@@ -59906,8 +59832,8 @@ linegroup1ahead:
 
 linegroup1store:
 	MOVQ    a_O_cap+16(FP), AX
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z2, Z26, Z2
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z2, Z18, Z2
 	VMOVUPS Z2, (AX)
 	INCQ    R13
 	JMP     linenext
@@ -59929,50 +59855,50 @@ lineseveral:
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
 	VMOVUPS (AX), Z2
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z2, Z26, Z2
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z2, Z18, Z2
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z3
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z3, Z26, Z3
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z3, Z18, Z3
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z4
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z4, Z26, Z4
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z4, Z18, Z4
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z5
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z5, Z26, Z5
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z5, Z18, Z5
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z6
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z6, Z26, Z6
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z6, Z18, Z6
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z7
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z7, Z26, Z7
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z7, Z18, Z7
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z8
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z8, Z26, Z8
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z8, Z18, Z8
 	ADDQ    R8, AX
 	DECQ    R9
 	JZ      lineseveralbegin
 	VMOVUPS (AX), Z9
-	VMOVUPS toNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z9, Z26, Z9
+	VMOVUPS toNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z9, Z18, Z9
 	JMP     lineseveralbegin
 
 lineseveralzero:
@@ -60005,13 +59931,13 @@ lineseveralbegin:
 	TESTQ            $+1, R10
 	JZ               linegroup2keys
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -60039,23 +59965,23 @@ linegroup2turn:
 
 linegroup2ahead:
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	SUBQ             $0x02, R10
@@ -60077,14 +60003,14 @@ linegroup3:
 	TESTQ            $+1, R10
 	JZ               linegroup3keys
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -60112,25 +60038,25 @@ linegroup3turn:
 
 linegroup3ahead:
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	SUBQ             $0x02, R10
@@ -60152,15 +60078,15 @@ linegroup4:
 	TESTQ            $+1, R10
 	JZ               linegroup4keys
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
-	VFMADD231PS.BCST 12(R9), Z26, Z5
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
+	VFMADD231PS.BCST 12(R9), Z18, Z5
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	DECQ             R10
@@ -60188,27 +60114,27 @@ linegroup4turn:
 
 linegroup4ahead:
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
-	VFMADD231PS.BCST 12(R9), Z26, Z5
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
+	VFMADD231PS.BCST 12(R9), Z18, Z5
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
-	VFMADD231PS.BCST 12(R9), Z26, Z5
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
+	VFMADD231PS.BCST 12(R9), Z18, Z5
 	ADDQ             $0x08, R8
 	ADDQ             DI, R9
 	SUBQ             $0x02, R10
@@ -60256,23 +60182,23 @@ linegroup8turn:
 linegroup8ahead:
 linegroup8step:
 	MOVQ             (R8), R15
-	VPBROADCASTQ     (AX)(R15*1), Z26
-	VPSRLVD          Z0, Z26, Z26
-	VPERMPS          Z1, Z26, Z26
-	VMULPS.BCST      (R14), Z26, Z26
+	VPBROADCASTQ     (AX)(R15*1), Z18
+	VPSRLVD          Z1, Z18, Z18
+	VPERMPS          Z0, Z18, Z18
+	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z26, Z2
-	VFMADD231PS.BCST 4(R9), Z26, Z3
-	VFMADD231PS.BCST 8(R9), Z26, Z4
-	VFMADD231PS.BCST 12(R9), Z26, Z5
-	VFMADD231PS.BCST 16(R9), Z26, Z6
+	VFMADD231PS.BCST (R9), Z18, Z2
+	VFMADD231PS.BCST 4(R9), Z18, Z3
+	VFMADD231PS.BCST 8(R9), Z18, Z4
+	VFMADD231PS.BCST 12(R9), Z18, Z5
+	VFMADD231PS.BCST 16(R9), Z18, Z6
 	JEQ              linegroup8next0
-	VFMADD231PS.BCST 20(R9), Z26, Z7
+	VFMADD231PS.BCST 20(R9), Z18, Z7
 	JPS              linegroup8next0
-	VFMADD231PS.BCST 24(R9), Z26, Z8
+	VFMADD231PS.BCST 24(R9), Z18, Z8
 	JCC              linegroup8next0
-	VFMADD231PS.BCST 28(R9), Z26, Z9
+	VFMADD231PS.BCST 28(R9), Z18, Z9
 
 linegroup8next0:
 	ADDQ  $0x08, R8
@@ -60288,8 +60214,8 @@ lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
 	MOVQ    24(SP), R9
-	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
-	VPERMPS Z2, Z26, Z2
+	VMOVUPS fromNibblesAVX512<>+0(SB), Z18
+	VPERMPS Z2, Z18, Z2
 	VMOVUPS Z2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -60357,12 +60283,12 @@ rest1:
 	MOVQ    $0x00000010, AX
 	SUBQ    R12, AX
 	SUBQ    AX, R11
-	VMOVUPS constffffffffAVX512<>+0(SB), Z26
+	VMOVUPS constffffffffAVX512<>+0(SB), Z18
 	LEAQ    masksAVX512<>+0(SB), CX
 	MOVQ    $0x00000040, DX
 	SUBQ    AX, DX
 	LEAQ    (CX)(DX*4), CX
-	VXORPS  (CX), Z26, Z26
+	VXORPS  (CX), Z18, Z18
 	SUBQ    $0x10, R12
 	XORQ    R13, R13
 
@@ -60385,31 +60311,31 @@ rest1group:
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), CX
 	MOVQ      24(SP), DX
-	VPMOVD2M  Z26, K1
+	VPMOVD2M  Z18, K1
 	VMOVUPS.Z (AX), K1, Z2
-	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
-	VPERMPS   Z2, Z27, Z2
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z19
+	VPERMPS   Z2, Z19, Z2
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z26, K1
+	VPMOVD2M  Z18, K1
 	VMOVUPS.Z (AX), K1, Z3
-	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
-	VPERMPS   Z3, Z27, Z3
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z19
+	VPERMPS   Z3, Z19, Z3
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z26, K1
+	VPMOVD2M  Z18, K1
 	VMOVUPS.Z (AX), K1, Z4
-	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
-	VPERMPS   Z4, Z27, Z4
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z19
+	VPERMPS   Z4, Z19, Z4
 	ADDQ      CX, AX
 	DECQ      DX
 	JZ        rest1severalbegin
-	VPMOVD2M  Z26, K1
+	VPMOVD2M  Z18, K1
 	VMOVUPS.Z (AX), K1, Z5
-	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
-	VPERMPS   Z5, Z27, Z5
+	VMOVUPS   toNibblesAVX512<>+0(SB), Z19
+	VPERMPS   Z5, Z19, Z5
 	JMP       rest1severalbegin
 
 rest1severalzero:
@@ -60441,19 +60367,19 @@ rest1severalbegin:
 
 rest1group4turn:
 	MOVQ             (R8), CX
-	VPBROADCASTQ     (AX)(CX*1), Z27
-	VPSRLVD          Z0, Z27, Z27
-	VPERMPS          Z1, Z27, Z27
-	VMULPS.BCST      (R14), Z27, Z27
+	VPBROADCASTQ     (AX)(CX*1), Z19
+	VPSRLVD          Z1, Z19, Z19
+	VPERMPS          Z0, Z19, Z19
+	VMULPS.BCST      (R14), Z19, Z19
 	ADDQ             a_Lsc+104(FP), R14
 	CMPQ             16(SP), $-126
-	VFMADD231PS.BCST (R9), Z27, Z2
+	VFMADD231PS.BCST (R9), Z19, Z2
 	JEQ              rest1group4next0
-	VFMADD231PS.BCST 4(R9), Z27, Z3
+	VFMADD231PS.BCST 4(R9), Z19, Z3
 	JPS              rest1group4next0
-	VFMADD231PS.BCST 8(R9), Z27, Z4
+	VFMADD231PS.BCST 8(R9), Z19, Z4
 	JCC              rest1group4next0
-	VFMADD231PS.BCST 12(R9), Z27, Z5
+	VFMADD231PS.BCST 12(R9), Z19, Z5
 
 rest1group4next0:
 	ADDQ $0x08, R8
@@ -60465,30 +60391,30 @@ rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
 	MOVQ     24(SP), DX
-	VMOVUPS  fromNibblesAVX512<>+0(SB), Z27
-	VPERMPS  Z2, Z27, Z2
-	VPMOVD2M Z26, K1
+	VMOVUPS  fromNibblesAVX512<>+0(SB), Z19
+	VPERMPS  Z2, Z19, Z2
+	VPMOVD2M Z18, K1
 	VMOVUPS  Z2, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
 	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
 	VPERMPS  Z3, Z2, Z3
-	VPMOVD2M Z26, K1
+	VPMOVD2M Z18, K1
 	VMOVUPS  Z3, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
 	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
 	VPERMPS  Z4, Z2, Z4
-	VPMOVD2M Z26, K1
+	VPMOVD2M Z18, K1
 	VMOVUPS  Z4, K1, (AX)
 	ADDQ     CX, AX
 	DECQ     DX
 	JZ       rest1severalstored
 	VMOVUPS  fromNibblesAVX512<>+0(SB), Z2
 	VPERMPS  Z5, Z2, Z5
-	VPMOVD2M Z26, K1
+	VPMOVD2M Z18, K1
 	VMOVUPS  Z5, K1, (AX)
 
 rest1severalstored:
@@ -60519,11 +60445,11 @@ done:
 	VZEROUPPER
 	RET
 
-DATA downInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00\x1c\x00\x00\x00"
-GLOBL downInt4AVX512<>(SB), RODATA|NOPTR, $64
-
 DATA numbersInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@\x00\x00\xe0@\x00\x00\x00\xc1\x00\x00\xe0\xc0\x00\x00\xc0\xc0\x00\x00\xa0\xc0\x00\x00\x80\xc0\x00\x00@\xc0\x00\x00\x00\xc0\x00\x00\x80\xbf"
 GLOBL numbersInt4AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA downInt4AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\b\x00\x00\x00\b\x00\x00\x00\f\x00\x00\x00\f\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x14\x00\x00\x00\x14\x00\x00\x00\x18\x00\x00\x00\x18\x00\x00\x00\x1c\x00\x00\x00\x1c\x00\x00\x00"
+GLOBL downInt4AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA toNibblesAVX512<>+0(SB)/64, $"\x00\x00\x00\x00\b\x00\x00\x00\x01\x00\x00\x00\t\x00\x00\x00\x02\x00\x00\x00\n\x00\x00\x00\x03\x00\x00\x00\v\x00\x00\x00\x04\x00\x00\x00\f\x00\x00\x00\x05\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\x0e\x00\x00\x00\a\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL toNibblesAVX512<>(SB), RODATA|NOPTR, $64

@@ -24,30 +24,52 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-// LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 the 4 bits of each lane
-// are shifted down and looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds
-// column i%2·8 + i/2, as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put
-// them in order, but takes a port that FMAs need.
-func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
+// Nibbles load vectors of int4 as float32. With AVX-512 the 4 bits of each lane are shifted down and
+// looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds column i%2·8 + i/2, as a
+// broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put them in order, but takes a
+// port that FMAs need.
+type Nibbles struct {
+	g       *Gen
+	shifts  operand.Op
+	numbers reg.VecVirtual // with AVX-512
+}
+
+// NewNibbles loads the constants.
+func (g *Gen) NewNibbles() *Nibbles {
+	if !g.EVEX() {
+		return &Nibbles{g: g, shifts: g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)}
+	}
+	downs, numbers := make([]uint32, 16), make([]uint32, 16)
+	for i := range downs {
+		downs[i], numbers[i] = uint32(4*(i/2)), math.Float32bits(float32((i+8)%16-8))
+	}
+	table := g.AtHand(g.Repeated("numbersInt4", numbers...))
+	return &Nibbles{g, g.AtHand(g.Repeated("downInt4", downs...)), table.(reg.VecVirtual)}
+}
+
+// Load loads a vector.
+func (n *Nibbles) Load(m operand.Mem, v reg.VecVirtual) {
+	g := n.g
 	if g.EVEX() {
-		downs, numbers := make([]uint32, 16), make([]uint32, 16)
-		for i := range downs {
-			downs[i], numbers[i] = uint32(4*(i/2)), math.Float32bits(float32((i+8)%16-8))
-		}
-		down, table := g.AtHand(g.Repeated("downInt4", downs...)), g.AtHand(g.Repeated("numbersInt4", numbers...))
-		return func(m operand.Mem, v reg.VecVirtual) {
-			g.VPBROADCASTQ(m, v)
-			g.VPSRLVD(down, v, v)
-			g.VPERMPS(table, v, v)
-		}
+		n.LoadScaled(m, n.numbers, v)
+		return
 	}
-	up := g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)
-	return func(m operand.Mem, v reg.VecVirtual) {
-		g.VPBROADCASTD(m, v)
-		g.VPSLLVD(up, v, v)
-		g.VPSRAD(operand.Imm(28), v, v)
-		g.VCVTDQ2PS(v, v)
-	}
+	g.VPBROADCASTD(m, v)
+	g.VPSLLVD(n.shifts, v, v)
+	g.VPSRAD(operand.Imm(28), v, v)
+	g.VCVTDQ2PS(v, v)
+}
+
+// LoadScaled loads a vector times a scale, with AVX-512. table is of Scale.
+func (n *Nibbles) LoadScaled(m operand.Mem, table, v reg.VecVirtual) {
+	n.g.VPBROADCASTQ(m, v)
+	n.g.VPSRLVD(n.shifts, v, v)
+	n.g.VPERMPS(table, v, v)
+}
+
+// Scale makes the table of all numbers times a scale, with AVX-512.
+func (n *Nibbles) Scale(scale operand.Mem, table reg.VecVirtual) {
+	n.g.VMULPS_BCST(scale, n.numbers, table)
 }
 
 // FromNibbles brings lanes from the order of LoadNibbles into the order of columns, ToNibbles back.
