@@ -39,12 +39,11 @@ func (g *Gen) NewNibbles() *Nibbles {
 	if !g.EVEX() {
 		return &Nibbles{g: g, shifts: g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)}
 	}
-	downs, numbers := make([]uint32, 16), make([]uint32, 16)
+	downs := make([]uint32, 16)
 	for i := range downs {
-		downs[i], numbers[i] = uint32(4*(i/2)), math.Float32bits(float32((i+8)%16-8))
+		downs[i] = uint32(4 * (i / 2))
 	}
-	table := g.AtHand(g.Repeated("numbersInt4", numbers...))
-	return &Nibbles{g, g.AtHand(g.Repeated("downInt4", downs...)), table.(reg.VecVirtual)}
+	return &Nibbles{g, g.AtHand(g.Repeated("downInt4", downs...)), g.AtHand(g.int4Numbers()).(reg.VecVirtual)}
 }
 
 // Load loads a vector.
@@ -115,34 +114,59 @@ type WordByte struct {
 	mask, sign operand.Op // of the lower two
 }
 
-// A WordNibble are 4 bits in the words of int4, or in their upper halves.
+// A WordNibble are 4 bits in the words of int4.
 type WordNibble struct {
-	mask, sign operand.Op
-	shift      bool // the words first: their upper halves follow
+	number     int        // 0 are the lowest
+	table      operand.Op // with AVX-512
+	mask, sign operand.Op // else, of the lower half
 }
 
-// WordNibbles returns the eight parts of a word, with constants as WordBytes has them.
+// WordNibbles returns the eight parts of a word. With AVX-512 they are shifted down and looked up.
+// Else they have constants as WordBytes has them.
 func (g *Gen) WordNibbles() (list []WordNibble) {
 	for i := range 8 {
-		if i >= 4 {
-			list = append(list, list[i-4])
-			list[i].shift = i == 4
-			continue
+		list = append(list, WordNibble{number: i})
+	}
+	if g.EVEX() {
+		table := g.AtHand(g.int4Numbers())
+		for i := range list {
+			list[i].table = table
 		}
+		return list
+	}
+	for i := range 4 {
 		power := uint32(127+23-4*i) << 23
-		list = append(list, WordNibble{mask: g.Constant(0xf << (4 * i)), sign: g.AtHand(g.Constant(power | 8<<(4*i)))})
+		list[i].mask, list[i].sign = g.Constant(0xf<<(4*i)), g.Constant(power|8<<(4*i))
+		list[i+4].mask, list[i+4].sign = list[i].mask, list[i].sign
 	}
 	return list
+}
+
+// int4Numbers are the numbers of int4, in the order of their bits.
+func (g *Gen) int4Numbers() operand.Mem {
+	numbers := make([]uint32, 16)
+	for i := range numbers {
+		numbers[i] = math.Float32bits(float32((i+8)%16 - 8))
+	}
+	return g.Repeated("numbersInt4", numbers...)
 }
 
 // WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the
 // fourth.
 func (g *Gen) WidenNibble(words reg.VecVirtual, b WordNibble) reg.VecVirtual {
-	if b.shift {
-		g.VPSRLD(operand.Imm(16), words, words)
-	}
 	x := g.Vec()
-	g.biased(words, b.mask, b.sign, x)
+	switch {
+	case !g.EVEX():
+		if b.number == 4 { // the upper halves follow
+			g.VPSRLD(operand.Imm(16), words, words)
+		}
+		g.biased(words, b.mask, b.sign, x)
+	case b.number == 0:
+		g.VPERMPS(b.table, words, x)
+	default:
+		g.VPSRLD(operand.U8(4*b.number), words, x)
+		g.VPERMPS(b.table, x, x)
+	}
 	return x
 }
 
