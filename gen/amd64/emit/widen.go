@@ -24,30 +24,51 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-// LoadNibbles returns what loads a vector of int4 as float32. With AVX-512 the 4 bits of each lane
-// are shifted down and looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds
-// column i%2·8 + i/2, as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put
-// them in order, but takes a port that FMAs need.
-func (g *Gen) LoadNibbles() func(m operand.Mem, v reg.VecVirtual) {
+// Nibbles load vectors of int4 as float32. With AVX-512 the 4 bits of each lane are shifted down and
+// looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds column i%2·8 + i/2, as a
+// broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put them in order, but takes a
+// port that FMAs need.
+type Nibbles struct {
+	g       *Gen
+	shifts  operand.Op
+	numbers reg.VecVirtual // with AVX-512
+}
+
+// NewNibbles loads the constants.
+func (g *Gen) NewNibbles() *Nibbles {
+	if !g.EVEX() {
+		return &Nibbles{g: g, shifts: g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)}
+	}
+	downs := make([]uint32, 16)
+	for i := range downs {
+		downs[i] = uint32(4 * (i / 2))
+	}
+	return &Nibbles{g, g.AtHand(g.Repeated("downInt4", downs...)), g.AtHand(g.int4Numbers()).(reg.VecVirtual)}
+}
+
+// Load loads a vector.
+func (n *Nibbles) Load(m operand.Mem, v reg.VecVirtual) {
+	g := n.g
 	if g.EVEX() {
-		downs, numbers := make([]uint32, 16), make([]uint32, 16)
-		for i := range downs {
-			downs[i], numbers[i] = uint32(4*(i/2)), math.Float32bits(float32((i+8)%16-8))
-		}
-		down, table := g.AtHand(g.Repeated("downInt4", downs...)), g.AtHand(g.Repeated("numbersInt4", numbers...))
-		return func(m operand.Mem, v reg.VecVirtual) {
-			g.VPBROADCASTQ(m, v)
-			g.VPSRLVD(down, v, v)
-			g.VPERMPS(table, v, v)
-		}
+		n.LoadScaled(m, n.numbers, v)
+		return
 	}
-	up := g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0)
-	return func(m operand.Mem, v reg.VecVirtual) {
-		g.VPBROADCASTD(m, v)
-		g.VPSLLVD(up, v, v)
-		g.VPSRAD(operand.Imm(28), v, v)
-		g.VCVTDQ2PS(v, v)
-	}
+	g.VPBROADCASTD(m, v)
+	g.VPSLLVD(n.shifts, v, v)
+	g.VPSRAD(operand.Imm(28), v, v)
+	g.VCVTDQ2PS(v, v)
+}
+
+// LoadScaled loads a vector times a scale, with AVX-512. table is of Scale.
+func (n *Nibbles) LoadScaled(m operand.Mem, table, v reg.VecVirtual) {
+	n.g.VPBROADCASTQ(m, v)
+	n.g.VPSRLVD(n.shifts, v, v)
+	n.g.VPERMPS(table, v, v)
+}
+
+// Scale makes the table of all numbers times a scale, with AVX-512.
+func (n *Nibbles) Scale(scale operand.Mem, table reg.VecVirtual) {
+	n.g.VMULPS_BCST(scale, n.numbers, table)
 }
 
 // FromNibbles brings lanes from the order of LoadNibbles into the order of columns, ToNibbles back.
@@ -93,34 +114,59 @@ type WordByte struct {
 	mask, sign operand.Op // of the lower two
 }
 
-// A WordNibble are 4 bits in the words of int4, or in their upper halves.
+// A WordNibble are 4 bits in the words of int4.
 type WordNibble struct {
-	mask, sign operand.Op
-	shift      bool // the words first: their upper halves follow
+	number     int        // 0 are the lowest
+	table      operand.Op // with AVX-512
+	mask, sign operand.Op // else, of the lower half
 }
 
-// WordNibbles returns the eight parts of a word, with constants as WordBytes has them.
+// WordNibbles returns the eight parts of a word. With AVX-512 they are shifted down and looked up.
+// Else they have constants as WordBytes has them.
 func (g *Gen) WordNibbles() (list []WordNibble) {
 	for i := range 8 {
-		if i >= 4 {
-			list = append(list, list[i-4])
-			list[i].shift = i == 4
-			continue
+		list = append(list, WordNibble{number: i})
+	}
+	if g.EVEX() {
+		table := g.AtHand(g.int4Numbers())
+		for i := range list {
+			list[i].table = table
 		}
+		return list
+	}
+	for i := range 4 {
 		power := uint32(127+23-4*i) << 23
-		list = append(list, WordNibble{mask: g.Constant(0xf << (4 * i)), sign: g.AtHand(g.Constant(power | 8<<(4*i)))})
+		list[i].mask, list[i].sign = g.Constant(0xf<<(4*i)), g.Constant(power|8<<(4*i))
+		list[i+4].mask, list[i+4].sign = list[i].mask, list[i].sign
 	}
 	return list
+}
+
+// int4Numbers are the numbers of int4, in the order of their bits.
+func (g *Gen) int4Numbers() operand.Mem {
+	numbers := make([]uint32, 16)
+	for i := range numbers {
+		numbers[i] = math.Float32bits(float32((i+8)%16 - 8))
+	}
+	return g.Repeated("numbersInt4", numbers...)
 }
 
 // WidenNibble returns 4 bits of words, an int4, as float32. It may overwrite words after the
 // fourth.
 func (g *Gen) WidenNibble(words reg.VecVirtual, b WordNibble) reg.VecVirtual {
-	if b.shift {
-		g.VPSRLD(operand.Imm(16), words, words)
-	}
 	x := g.Vec()
-	g.biased(words, b.mask, b.sign, x)
+	switch {
+	case !g.EVEX():
+		if b.number == 4 { // the upper halves follow
+			g.VPSRLD(operand.Imm(16), words, words)
+		}
+		g.biased(words, b.mask, b.sign, x)
+	case b.number == 0:
+		g.VPERMPS(b.table, words, x)
+	default:
+		g.VPSRLD(operand.U8(4*b.number), words, x)
+		g.VPERMPS(b.table, x, x)
+	}
 	return x
 }
 

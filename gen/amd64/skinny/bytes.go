@@ -47,7 +47,7 @@ func (g *gen) newFloat8(at operand.Mem) *emit.Float8 {
 type valueWidener struct {
 	g       *gen
 	element spec.Element
-	nibbles func(m operand.Mem, v reg.VecVirtual)
+	nibbles *emit.Nibbles
 	float8  *emit.Float8
 	order   reg.VecVirtual // of a line's bytes
 }
@@ -56,7 +56,7 @@ func (g *gen) newValueWidener(e spec.Element) *valueWidener {
 	w := &valueWidener{g: g, element: e}
 	switch {
 	case e == spec.Int4:
-		w.nibbles = g.LoadNibbles()
+		w.nibbles = g.NewNibbles()
 	case e.IsFloat8():
 		w.float8 = g.newFloat8(g.Memory(g.Param("p").Cap()))
 		w.order = g.LineOrder().(reg.VecVirtual)
@@ -67,7 +67,7 @@ func (g *gen) newValueWidener(e spec.Element) *valueWidener {
 // load loads a vector.
 func (w *valueWidener) load(m operand.Mem, v reg.VecVirtual) {
 	if w.nibbles != nil {
-		w.nibbles(m, v)
+		w.nibbles.Load(m, v)
 	} else {
 		w.g.LoadWide(w.element, m, v)
 	}

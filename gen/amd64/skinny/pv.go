@@ -106,6 +106,7 @@ type pvEmitter struct {
 	count   operand.Mem // queries of the group, if there are several
 	begun   operand.Mem // whether to start from o
 	wide    *valueWidener
+	tables  []reg.VecVirtual    // of a quad of int4
 	order   operand.Op          // of a line's bytes, see orderOf
 	mask    reg.VecVirtual      // of the columns that are less than a line
 	second  reg.GPVirtual       // columns from the first vector of rest2 to the second
@@ -120,23 +121,32 @@ type pvEmitter struct {
 }
 
 // lineKeys are the keys of a pass over rows of two lines or less: so few columns take little time
-// beside what a pass takes.
+// beside what a pass takes. With AVX-512, rows of int4 of one line have twice as many.
 const lineKeys = 4 * spec.SkinnyKeys
 
-// shortRow is the largest number of columns of rows whose passes take lineKeys.
-func (f *pvEmitter) shortRow() int { return 2 * 8 * spec.LineBytes / f.element.Bytes(8) }
+// keysOfPass sets the number of keys of a pass, not more than are left.
+func (f *pvEmitter) keysOfPass(keys reg.GPVirtual) {
+	columns, short := 2*8*spec.LineBytes/f.element.Bytes(8), f.g.GP64()
+	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
+	fewer := func(columns, n int) {
+		f.g.MOVQ(operand.U32(n), short)
+		f.g.CMPQ(f.g.Argument("dv"), operand.I32(columns))
+		f.g.CMOVQLE(short, keys)
+	}
+	fewer(columns, lineKeys)
+	if f.hasTables(f.quad()) {
+		fewer(columns/2, 2*lineKeys)
+	}
+	f.g.CMPQ(keys, f.left)
+	f.g.CMOVQGT(f.left, keys)
+}
 
 // passes emits the loop over passes. All but the first start from o.
 func (f *pvEmitter) passes() {
 	f.begin()
 	f.g.Label("turn")
-	keys, ofLines := f.g.GP64(), f.g.GP64()
-	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
-	f.g.MOVQ(operand.U32(lineKeys), ofLines)
-	f.g.CMPQ(f.g.Argument("dv"), operand.I32(f.shortRow()))
-	f.g.CMOVQLE(ofLines, keys)
-	f.g.CMPQ(keys, f.left)
-	f.g.CMOVQGT(f.left, keys)
+	keys := f.g.GP64()
+	f.keysOfPass(keys)
 	f.g.MOVQ(keys, f.keys)
 	f.prefetch.Start()
 	f.startScales()
@@ -270,7 +280,7 @@ const quadLines = 4
 // leave registers for tables.
 func (f *pvEmitter) quad() columnBlock {
 	queries := emit.Span{Least: 1, Most: 6}
-	if f.element.IsFloat8() {
+	if f.element == spec.Int4 || f.element.IsFloat8() {
 		queries = fewRows
 	}
 	s := columnBlock{"quad", quadLines * spec.SkinnyKeys, []emit.Span{queries}, quadLines, quadLines, -1, true, (quadLines-1)*spec.SkinnyKeys + 1}
@@ -336,6 +346,33 @@ func (f *pvEmitter) load(s columnBlock, row operand.Mem, v []reg.VecVirtual, bef
 			f.wide.load(m, v[i])
 		}
 	}
+}
+
+// hasTables tells whether the numbers of a block are looked up in tables of their products with
+// scales. The tables are made before the FMAs of the step before, which take the same ports.
+func (f *pvEmitter) hasTables(s columnBlock) bool {
+	return f.g.EVEX() && f.element == spec.Int4 && s.lines > 1
+}
+
+// makeTables makes the tables of a quad, one for each half.
+func (f *pvEmitter) makeTables() {
+	f.wide.nibbles.Scale(emit.At(f.sj, 0), f.tables[0])
+	f.wide.nibbles.Scale(emit.Indexed(f.sj, f.other, 1), f.tables[1])
+}
+
+// loadNibbles loads the columns of a quad of int4, and makes the tables of the next step, or the
+// same ones once more.
+func (f *pvEmitter) loadNibbles(row operand.Mem, v []reg.VecVirtual, before func(i int)) {
+	for i := range v {
+		before(i)
+		f.wide.nibbles.LoadScaled(row.Offset(f.element.Bytes(i*f.g.Lanes())), f.tables[2*i/len(v)], v[i])
+	}
+	next := f.g.GP64()
+	f.g.MOVQ(f.sj, next)
+	f.g.ADDQ(f.lsc, next)
+	f.g.CMPQ(f.steps, operand.Imm(1))
+	f.g.CMOVQNE(next, f.sj)
+	f.makeTables()
 }
 
 // loadLine loads the columns of a line of fp8: the first half of a line, and another one that ends
@@ -683,6 +720,10 @@ func (f *pvEmitter) products(s columnBlock, size emit.Span, acc [][]reg.VecVirtu
 func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string) {
 	f.g.TESTQ(f.steps, f.steps)
 	f.g.JZ(operand.LabelRef(name + "store"))
+	if f.hasTables(s) {
+		f.tables = f.g.Vecs(2)
+		f.makeTables()
+	}
 	f.g.AlignLoop()
 	f.g.Label(name + "turn")
 	perLine := f.unrolled() * spec.LineBytes / f.prefetchBytes() // vectors of a line in memory
@@ -782,15 +823,14 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) { f.stepBetween(
 // stepBetween is step with what before emits before the load of each vector.
 func (f *pvEmitter) stepBetween(s columnBlock, acc [][]reg.VecVirtual, before func(i int)) {
 	v, row := f.g.Vecs(s.vectors), f.way.row()
-	f.load(s, row, v, before)
-	if f.element.IsScaled() {
-		first := v
-		if f.element == spec.Int4 && s.lines > 1 {
-			first = v[:len(v)/2]
-			f.g.MulBroadcast(f.g.Context, emit.Indexed(f.sj, f.other, 1), v[len(first):])
+	if f.hasTables(s) {
+		f.loadNibbles(row, v, before)
+	} else {
+		f.load(s, row, v, before)
+		if f.element.IsScaled() {
+			f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
+			f.g.ADDQ(f.lsc, f.sj)
 		}
-		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), first)
-		f.g.ADDQ(f.lsc, f.sj)
 	}
 	f.rows.Compare()
 	f.rows.Rows(func(i int) { f.g.fmaVectors(emit.At(f.pj, 4*i), v, acc[i]) })

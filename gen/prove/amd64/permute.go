@@ -142,8 +142,28 @@ func (e *exec) byIndex(args []machine.Operand, among int) bool {
 	if among == 4 && words > 4 || e.in.Op == "VPERMILPS" {
 		v, at = at, v
 	}
+	if factor, numbers := e.timesInt4(v); factor != nil {
+		e.lanes(args[2], func(i int) *expr.Node { return e.g.FMul(factor, e.g.Mux(at[i], numbers)) })
+		return true
+	}
 	e.lanes(args[2], func(i int) *expr.Node { return e.g.Mux(at[i], v[i/among*among:][:among]) })
 	return true
+}
+
+// timesInt4 tells whether a table has the products of a factor and all int4, in the order of their
+// bits. It returns the factor, else nil, and these numbers.
+func (e *exec) timesInt4(table []*expr.Node) (factor *expr.Node, numbers []*expr.Node) {
+	if len(table) != 16 || table[1].IsConst() {
+		return nil, nil
+	}
+	for i, x := range table {
+		number := e.g.Float(float32((i+8)%16 - 8))
+		if e.g.FMul(table[1], number) != x {
+			return nil, nil
+		}
+		numbers = append(numbers, number)
+	}
+	return table[1], numbers
 }
 
 // unpack executes VPUNPCKLBW and the like: pieces of both sources in turn, from one half of each
