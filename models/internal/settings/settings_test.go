@@ -225,6 +225,8 @@ func TestTurns(t *testing.T) {
 		{"llama", `{"rope_theta": 5, "rope_parameters": {"rope_theta": null}}`, "rope_parameters.rope_theta"},
 		{"gemma3_text", `{"rope_local_base_freq": null}`, "rope_local_base_freq"},
 		{"gemma3_text", `{"": {"rope_theta": 7}}`, nameless},
+		{"gemma3_text", `{"attn_logit_softcapping": 50}`, "attn_logit_softcapping"}, // which the class keeps and does not compute
+		{"gemma3_text", `{"attn_logit_softcapping": null, "final_logit_softcapping": 30}`, ""},
 		{"modernbert", `{"global_rope_theta": null}`, "global_rope_theta"},
 		{"modernbert", `{"local_rope_theta": null}`, ""},
 		{"nomic_bert", `{"rope_theta": null}`, "rope_theta"},
@@ -422,7 +424,7 @@ func alike(a, b *arch.Model) bool {
 // decoders. llama.cpp reads them in load_arch_hparams, except windows of Mistral, Qwen and Phi 3.
 var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
-	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
+	"gemma3":          {"final_logit_softcapping", "rope.freq_base_swa"},
 	"gemma-embedding": {"rope.freq_base_swa"},
 	"llama":           {"expert_count", "expert_used_count"},
 	"olmo2":           {"rope.freq_base_swa"},
