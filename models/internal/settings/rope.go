@@ -137,6 +137,8 @@ func (r *reader) rotaries(local string) {
 		near = p.Under(slidingLayer)
 		p.Unknown(strict.Parameters)
 		p = whole
+	} else if kind := p.Text("type"); kind != "" && kind != "default" && !p.Has("rope_type") {
+		p.Fail("type", quoted(kind), "rope_type in its place, as some versions of transformers do not read type for such models")
 	}
 	near.Only("rope_type", "default")
 	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, local, 0), Scaling: unscaled}

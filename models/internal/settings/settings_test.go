@@ -227,6 +227,9 @@ func TestTurns(t *testing.T) {
 		{"gemma3_text", `{"": {"rope_theta": 7}}`, nameless},
 		{"gemma3_text", `{"attn_logit_softcapping": 50}`, "attn_logit_softcapping"}, // which the class keeps and does not compute
 		{"gemma3_text", `{"attn_logit_softcapping": null, "final_logit_softcapping": 30}`, ""},
+		{"gemma3_text", `{"rope_scaling": {"type": "linear", "factor": 8}}`, "rope_scaling.type"},
+		{"gemma3_text", `{"rope_scaling": {"type": "linear", "rope_type": "linear", "factor": 8}}`, ""},
+		{"gemma3_text", `{"rope_parameters": {"full_attention": {"type": "linear", "factor": 8}}}`, ""},
 		{"olmo3", `{"rope_theta": 500000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, ""},
 		{"olmo3", `{"rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, "rope_theta"},
 		{"olmo3", `{"rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 10000}}`, "rope_theta"},
