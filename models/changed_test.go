@@ -110,7 +110,7 @@ func (c *changed) compute(t *testing.T, ids []int32) ([]float32, error) {
 		return nil, err
 	}
 	last := states[len(states)-1]
-	return last[len(last)-e.Width():], nil
+	return last[len(last)-len(last)/len(ids):], nil
 }
 
 // rename gives the tensors of a file the names that they have within the class around the model.

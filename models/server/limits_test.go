@@ -96,6 +96,9 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/embeddings", `{"model": "bert-1", "input": [[1, null]]}`, 400, "input"},
 		{"/detokenize", `{"model": "tiny", "tokens": [1, null]}`, 400, "tokens"},
 		{"/detokenize", `{"model": "tiny", "tokens": null}`, 400, "tokens"},
+		{"/detokenize", `{"model": "tiny"}`, 400, "tokens"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "question": "a", "documents": ["b"]}`, 400, "query"},
+		{"/rerank", `{"model": "reranker-bert-1", "query": null, "texts": ["b"]}`, 400, "query"},
 		{"/v1/images", `{}`, 404, ""},
 	} {
 		w := post(s, c.path, c.body)

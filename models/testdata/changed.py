@@ -103,6 +103,8 @@ CASES = [
     ("nomic_bert-1", {"rope_parameters": MISSING, "rope_theta": 77.0}),
     ("bert-1", {"layer_norm_eps": MISSING, "hidden_act": MISSING}),
     ("distilbert-1", {"activation": MISSING}),
+    ("t5-4", {"dense_act_fn": "gelu_new"}),
+    ("t5-19", {"dense_act_fn": "relu", "is_gated_act": True}),
     ("mixtral-36", {"sliding_window": 7}),
     ("mixtral-36", {"rope_parameters": MISSING, "rms_norm_eps": MISSING}),
     ("qwen2_moe-55", {"norm_topk_prob": True}),
@@ -112,6 +114,7 @@ CASES = [
     ("gpt_oss-32", {"swiglu_limit": MISSING, "swiglu_alpha": MISSING, "layer_types": MISSING, "sliding_window": 5}),
     ("gpt_oss-32", {"rope_parameters": MISSING}),
     ("gpt_oss-32", {"rope_parameters": MISSING, "rope_theta": 500.0, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0, "original_max_position_embeddings": 64}}),
+    ("gpt_oss-32", {"rope_parameters": None}),
     ("glm4_moe-32", {"norm_topk_prob": False, "routed_scaling_factor": 3.0}),
     ("glm4_moe-32", {"n_group": 3, "topk_group": 2}),
     ("glm4_moe-25", {"rope_parameters": MISSING, "routed_scaling_factor": MISSING, "n_group": MISSING, "topk_group": MISSING, "norm_topk_prob": MISSING, "first_k_dense_replace": MISSING}),
@@ -168,7 +171,7 @@ for name, change, around, begin, within, *more in [(*c, None, "", "") for c in C
             save_file({within + k.removeprefix(begin): x for k, x in load_file(weights).items()} | {k: numbers(shape) for k, shape in extra.items()}, weights, metadata={"format": "pt"})
         json.dump(config, open(path, "w"))
         more = {"experts_implementation": "eager"} if "num_experts_per_tok" in config else {}
-        model = (modeling_gemma3n.Gemma3nForConditionalGeneration if extra else tf.AutoModelForCausalLM if decoder else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
+        model = (modeling_gemma3n.Gemma3nForConditionalGeneration if extra else tf.AutoModelForCausalLM if decoder else tf.T5EncoderModel if config["model_type"] == "t5" else tf.AutoModel).from_pretrained(d, dtype=torch.float64, attn_implementation="eager", **more).eval()
         with torch.no_grad():
             out = model(ids)
         x = (out.logits if decoder else out.last_hidden_state)[0, -1].double()

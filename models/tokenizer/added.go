@@ -74,6 +74,9 @@ func (f *finder) find(text string, plain bool, yield func(part string, id int32,
 		} else if a.right {
 			to = len(text) - len(strings.TrimLeftFunc(text[to:], unicode.IsSpace))
 		}
+		if a.left && to <= begin { // which leaves nothing of it
+			continue
+		}
 		if begin < from && !yield(text[begin:from], -1, false) {
 			return false
 		}

@@ -213,6 +213,10 @@ func cut(text string) int {
 	return len(text)
 }
 
+// letter shows what a normalizer makes of a character before others: alone, white space may go as
+// the end of a text.
+const letter = "a"
+
 // exact finds added tokens in a text.
 func (r *run) exact(text string, plain bool) bool {
 	return r.t.exact.find(text, plain, func(part string, id int32, _ bool) bool {
@@ -221,7 +225,7 @@ func (r *run) exact(text string, plain bool) bool {
 		}
 		if r.t.normalize != nil {
 			_, first := utf8.DecodeRuneInString(part)
-			if !r.inside && r.t.normalize(part[:first]) == "" {
+			if !r.inside && r.t.normalize(part[:first]+letter) == r.t.normalize(letter) {
 				r.inside = true // the text that is left does not begin where all begins
 			}
 			part = r.t.normalize(part)

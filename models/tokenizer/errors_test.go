@@ -65,6 +65,7 @@ func TestErrors(t *testing.T) {
 		{`{"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x"}}]},"model":` + tinyModel + `}`, "single[0]", `"x"`},
 		{`{"decoder":{"type":"CTC"},"model":` + tinyModel + `}`, "decoder.type", "CTC"},
 		{`{"decoder":{"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"ByteFallback"}]},"model":` + tinyModel + `}`, "decoders[1].type", "after Fuse"},
+		{`{"decoder":{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"Metaspace","replacement":"▁"}]},"model":` + tinyModel + `}`, "decoders[1].type", "ByteLevel"},
 		{`{"decoder":{"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Replace","pattern":{"Regex":"a+"},"content":"b"}]},"model":` + tinyModel + `}`, "decoders[1].pattern", "after Fuse"},
 		{`{"decoder":{"type":"Strip","content":" ","start":-1},"model":` + tinyModel + `}`, "decoder", "-1"},
 	} {

@@ -189,10 +189,11 @@ func (b *jsonBuilder) decoder(data json.RawMessage) error {
 // decoder returns the steps of a decoder. fused says whether what they take is one text.
 func (p *jsonPart) decoder(item string, fused *bool) ([]decode.Maker, error) {
 	if *fused && p.Type != "Strip" && p.Type != "Fuse" && p.Type != "Replace" {
-		return nil, unexpected(item+".type", fmt.Sprintf("%q after Fuse", p.Type), "Replace, Strip or none")
+		return nil, unexpected(item+".type", fmt.Sprintf("%q after Fuse or ByteLevel", p.Type), "Replace, Strip or none")
 	}
 	switch p.Type {
 	case "ByteLevel":
+		*fused = true
 		return decode.ByteLevel(), nil
 	case "ByteFallback":
 		return []decode.Maker{decode.ByteFallback()}, nil
@@ -226,7 +227,7 @@ func (p *jsonPart) replaceText(item string) ([]decode.Maker, error) {
 		return nil, unexpected(item+".content", err.Error(), "a text")
 	}
 	if p.Pattern == nil || p.Pattern.String == nil || *p.Pattern.String == "" || len(*p.Pattern.String) > maxReplaced {
-		return nil, unexpected(item+".pattern", "another pattern after Fuse", fmt.Sprintf("a String of 1 to %d bytes", maxReplaced))
+		return nil, unexpected(item+".pattern", "another pattern after Fuse or ByteLevel", fmt.Sprintf("a String of 1 to %d bytes", maxReplaced))
 	}
 	return []decode.Maker{decode.ReplaceText(*p.Pattern.String, to)}, nil
 }

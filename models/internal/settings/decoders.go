@@ -91,7 +91,7 @@ var Decoders = &Families{
 		},
 		{
 			Family: arch.Family{Types: []string{"gemma3_text"}, Classes: []string{"Gemma3", "Gemma3Text"}, GGUF: "gemma3", Period: 6, Names: gemmaNames},
-			draft:  headNorms(gemmaBlock()), folder: decoder(decoderKeys, gelu, softcaps, scalar, scaled, rotaries, window, eitherWay, period, layerTypes, attentionBias), file: ofFile(fileKeys, softcaps, scaled, largest(62), fileLocalRope),
+			draft:  headNorms(gemmaBlock()), folder: decoder(decoderKeys, gelu, logitSoftcap, scalar, scaled, rotaries, window, eitherWay, period, layerTypes, attentionBias), file: ofFile(fileKeys, logitSoftcap, scaled, largest(62), fileLocalRope),
 			missing:  gemmaMissing.with(values{"rope_theta": 1e6, "rope_local_base_freq": 10000}),
 			nested:   values{"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "max_position_embeddings": 131072},
 			harmless: hiddenAct,

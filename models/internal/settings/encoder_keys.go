@@ -49,9 +49,9 @@ func headSize(r *reader) {
 }
 
 // feedOfT5 reads the activation of T5 and whether there is a gate. With a gate gelu is the
-// approximation by tanh.
+// approximation by tanh. Published files repeat both under keys of their own, which win.
 func feedOfT5(r *reader) {
-	const key = "feed_forward_proj"
+	const key, actKey, gateKey = "feed_forward_proj", "dense_act_fn", "is_gated_act"
 	name := r.Text(key)
 	act, gated := strings.CutPrefix(name, "gated-")
 	if name == "gated-gelu" {
@@ -60,6 +60,12 @@ func feedOfT5(r *reader) {
 	var ok bool
 	if r.dense.Activation, ok = activations.Hidden(act); !ok {
 		r.Fail(key, quoted(name), activations.HiddenNames()+", or one of them after gated-")
+	}
+	if r.Has(actKey) {
+		activation(actKey)(r)
+	}
+	if r.Has(gateKey) {
+		gated = r.json.Yes(gateKey)
 	}
 	if r.dense.Gated = gated; !gated {
 		own := *r.model.Family

@@ -133,7 +133,6 @@ var Encoders = &Families{
 				"max_position_embeddings": "n_positions", "rms_norm_eps": "layer_norm_epsilon",
 			}},
 			harmless: strict.Table{}.Add(strict.Any, "is_encoder_decoder", // a T5 has both, of which the encoder is computed
-				"dense_act_fn", "is_gated_act", // which repeat feed_forward_proj
 				"num_decoder_layers", "scale_decoder_outputs", "dropout_rate", "initializer_factor", "output_past"),
 		},
 	},

@@ -176,10 +176,11 @@ func (r *reader) above(key string) float64 {
 
 // rotaryOfOSS is rotary for a class that scales positions if a file does not say how.
 func rotaryOfOSS(r *reader) {
+	p := r.parameters()
 	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
-		r.json.Default(values{"rope_parameters": values{"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false, original: 4096}})
+		p.Default(values{"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false, original: 4096})
 	}
-	rotary(r)
+	r.rotate(p)
 }
 
 // fileOSS reads the experts of gpt-oss out of a GGUF file, which says neither the limits of their

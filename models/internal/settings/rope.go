@@ -16,8 +16,10 @@ const mostBase = 0x1p64
 
 // rotary reads the rotations of all layers: from rope_parameters, or, in older files, from
 // rope_scaling and rope_theta.
-func rotary(r *reader) {
-	p := r.parameters()
+func rotary(r *reader) { r.rotate(r.parameters()) }
+
+// rotate reads the rotations out of their object.
+func (r *reader) rotate(p *strict.JSON) {
 	r.turn(p, r.attention.Size)
 	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
 	p.Unknown(strict.Parameters)
@@ -120,8 +122,10 @@ func rotaries(r *reader) { r.rotaries("rope_local_base_freq") }
 // layers with a window than this one, where rope_theta stands outside of rope_parameters.
 func rotariesOfOLMo(r *reader) {
 	const key = "rope_theta"
-	if r.rotaries(key); !r.Has("rope_parameters") && r.rope.Base != r.row.missing.number(key) {
-		r.Fail(key, fmt.Sprint(r.rope.Base), fmt.Sprintf("%v, or rope_parameters, as versions of transformers differ in what it means for layers with a window", r.row.missing[key]))
+	r.rotaries(key)
+	want := r.row.missing.number(key)
+	if base := r.Number(key, r.rope.Base, 1, mostBase); !r.Has("rope_parameters") && (base != want || r.rope.Base != want) {
+		r.Fail(key, fmt.Sprint(base), fmt.Sprintf("%v, or rope_parameters, as versions of transformers differ in what it means for layers with a window", want))
 	}
 }
 
@@ -133,13 +137,13 @@ func (r *reader) rotaries(local string) {
 		near = p.Under(slidingLayer)
 		p.Unknown(strict.Parameters)
 		p = whole
+	} else if kind := p.Text("type"); kind != "" && kind != "default" && !p.Has("rope_type") {
+		p.Fail("type", quoted(kind), "rope_type in its place, as some versions of transformers do not read type for such models")
 	}
 	near.Only("rope_type", "default")
 	r.local = &arch.Rope{Dims: r.pairs(r.attention.Size), Divide: 1, Base: r.base(near, local, 0), Scaling: unscaled}
 	near.Unknown(strict.Parameters)
-	r.turn(p, r.attention.Size)
-	r.scaling(p, p.Size(original, r.model.Context), everyScaling)
-	p.Unknown(strict.Parameters)
+	r.rotate(p)
 }
 
 // unscaled scales nothing.

@@ -225,6 +225,14 @@ func TestTurns(t *testing.T) {
 		{"llama", `{"rope_theta": 5, "rope_parameters": {"rope_theta": null}}`, "rope_parameters.rope_theta"},
 		{"gemma3_text", `{"rope_local_base_freq": null}`, "rope_local_base_freq"},
 		{"gemma3_text", `{"": {"rope_theta": 7}}`, nameless},
+		{"gemma3_text", `{"attn_logit_softcapping": 50}`, "attn_logit_softcapping"}, // which the class keeps and does not compute
+		{"gemma3_text", `{"attn_logit_softcapping": null, "final_logit_softcapping": 30}`, ""},
+		{"gemma3_text", `{"rope_scaling": {"type": "linear", "factor": 8}}`, "rope_scaling.type"},
+		{"gemma3_text", `{"rope_scaling": {"type": "linear", "rope_type": "linear", "factor": 8}}`, ""},
+		{"gemma3_text", `{"rope_parameters": {"full_attention": {"type": "linear", "factor": 8}}}`, ""},
+		{"olmo3", `{"rope_theta": 500000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, ""},
+		{"olmo3", `{"rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, "rope_theta"},
+		{"olmo3", `{"rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 10000}}`, "rope_theta"},
 		{"modernbert", `{"global_rope_theta": null}`, "global_rope_theta"},
 		{"modernbert", `{"local_rope_theta": null}`, ""},
 		{"nomic_bert", `{"rope_theta": null}`, "rope_theta"},
@@ -422,7 +430,7 @@ func alike(a, b *arch.Model) bool {
 // decoders. llama.cpp reads them in load_arch_hparams, except windows of Mistral, Qwen and Phi 3.
 var obeyed = map[string][]string{
 	"gemma2":          {"attn_logit_softcapping", "final_logit_softcapping"},
-	"gemma3":          {"attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base_swa"},
+	"gemma3":          {"final_logit_softcapping", "rope.freq_base_swa"},
 	"gemma-embedding": {"rope.freq_base_swa"},
 	"llama":           {"expert_count", "expert_used_count"},
 	"olmo2":           {"rope.freq_base_swa"},

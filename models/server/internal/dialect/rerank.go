@@ -27,7 +27,7 @@ type rerank struct {
 // Text Embeddings Inference, whose documents are texts.
 type rerankRequest struct {
 	Model           string           `json:"model"`
-	Query           string           `json:"query"`
+	Query           *string          `json:"query"`
 	Documents       []fields.Passage `json:"documents"`
 	TopN            *fields.Int      `json:"top_n"`
 	ReturnDocuments bool             `json:"return_documents"`
@@ -55,7 +55,10 @@ func (d *rerank) Read(in *Input) (*request.Request, error) {
 	if err := in.decode(q); err != nil {
 		return nil, err
 	}
-	w := &request.Rank{Query: q.Query, Texts: q.Texts, Field: "texts", Instruction: q.Instruction, Label: q.Label}
+	if q.Query == nil {
+		return nil, fields.Errorf("query", "query: got none, want a text")
+	}
+	w := &request.Rank{Query: *q.Query, Texts: q.Texts, Field: "texts", Instruction: q.Instruction, Label: q.Label}
 	switch {
 	case len(q.Texts) > 0 && len(q.Documents) > 0:
 		return nil, fields.Errorf("texts", "texts: got some beside documents, want one of them")

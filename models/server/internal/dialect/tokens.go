@@ -64,6 +64,9 @@ func (*detokenize) Read(in *Input) (*request.Request, error) {
 	if err := in.decode(&q); err != nil {
 		return nil, err
 	}
+	if q.Tokens == nil {
+		return nil, fields.Errorf("tokens", "tokens: got none, want a list of ids")
+	}
 	return &request.Request{Model: q.Model, Work: &request.Detokenize{IDs: q.Tokens}}, nil
 }
 

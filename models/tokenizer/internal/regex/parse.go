@@ -195,6 +195,12 @@ func (p *parser) atom() *node {
 		if p.accept("z") {
 			return &node{kind: ahead, end: true}
 		}
+		if p.accept("w") {
+			return &node{kind: one, chars: p.fits(wordOutside())}
+		}
+		if p.accept("W") {
+			return &node{kind: one, chars: p.fits(wordOutside().not())}
+		}
 		return &node{kind: one, chars: p.fits(p.escape(at))}
 	default:
 		return &node{kind: one, chars: p.fits(set{{c, c}})}

@@ -53,6 +53,8 @@ func TestSplit(t *testing.T) {
 		{`ba{,2}`, "baaa", []string{"[baa]", "a"}},
 		{`a{,}`, "aa{,}", []string{"a", "[a{,}]"}},
 		{`a{+1,3}`, "aa{+1,3}a{{1,3}", []string{"aa{+1,3}", "[a{{1,3}]"}},
+		{`\w+`, "m²½ №5①", []string{"[m²½]", " №", "[5]", "①"}}, // as tokenizers 0.23 has them
+		{`[\w]+|\W`, "m²½ №5①", []string{"[m]", "²½", "[ ]", "[№]", "[5]", "[①]"}},
 		{`\p{So}`, "a\xff\xfeb", []string{"a", "[\xff]", "[\xfe]", "b"}},
 	} {
 		var got []string
