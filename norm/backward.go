@@ -362,8 +362,8 @@ func sumOf(chains []float64, i int) float64 {
 	return scalar.SumOfHalves64((*[doubleChains]float64)(chains[i*doubleChains:]))
 }
 
-// eachChained calls f for steps that fill the chains of n rows of d elements, from element at on, and
-// then for what is left of each row. The chains are those from first to end-1. Sums go on from one
+// eachChained calls f for steps that fill the chains of n rows of d elements, from element at on,
+// and then for what is left of each row. The chains are those from first to end-1. Sums go on from one
 // part of the rows to the next.
 func eachChained(d, n int, f func(at, row, first, end, steps int)) {
 	left, most := d%doubleChains, partElements/n/doubleChains
@@ -400,8 +400,8 @@ func add(t *tier.Tier, dst, x, y []float32) {
 	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
-// means finds the means of n rows, and what rounding took from them, at first 0. It returns the rows: x, or y
-// with x less the means if rows are too long for a kernel that adds up whole ones.
+// means finds the means of n rows, and what rounding took from them, at first 0. It returns the
+// rows: x, or y with x less the means if rows are too long for a kernel that adds up whole ones.
 func (s *gradientGroup) means(t *tier.Tier, y, x matrix, n int) matrix {
 	k, size := t.Norms(), float32(x.d)
 	if x.d > partElements {

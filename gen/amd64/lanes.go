@@ -29,7 +29,7 @@ type laner struct {
 	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
 	rows    map[*lane.Stream]reg.GPVirtual // their pointers, if there is one
 	strides map[string]reg.GPVirtual
-	chained map[string]reg.GPVirtual // the place of the current lanes in matrices whose rows are chains, by their strides
+	chained map[string]reg.GPVirtual // places in matrices whose rows are chains, by strides
 	first   reg.GPVirtual            // the number of the first of these rows
 	rares   map[*lane.Value]*rare
 	mask    reg.Register // of the last lanes, nil for whole vectors

@@ -35,7 +35,7 @@ type Kernel struct {
 	Step    int    // of a tile: it divides their number, if it is not 0
 	Vectors int    // at a time, at most
 	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
-	Chains  int    // so many lanes are chains of one row of a matrix, see Builder.Chained; 0 for any number
+	Chains  int    // lanes of a row of a Chained matrix, 0 if there is none
 	Body    func(b *Builder)
 }
 
