@@ -696,6 +696,11 @@ func rmsNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight [
 //go:noescape
 func layerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
+// meansAVX2 is Norms.Means, see package ukernel.
+//
+//go:noescape
+func meansAVX2(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+
 // hadamardAVX2 is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
@@ -936,20 +941,15 @@ func rowQuotientsAVX2(x []float32, ld int, n int, d int, sums []float64, inverse
 //go:noescape
 func rowSoftmaxGradientsAVX2(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 
-// rowCenterAVX2 is Rows.Center, see package ukernel.
-//
-//go:noescape
-func rowCenterAVX2(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-
 // rowSquaresAVX2 is Rows.Squares, see package ukernel.
 //
 //go:noescape
-func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+func rowSquaresAVX2(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 
 // rowNormTermsAVX2 is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 
 // rowNormGradientsAVX2 is Rows.NormGradients, see package ukernel.
 //

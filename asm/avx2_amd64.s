@@ -47935,6 +47935,140 @@ done:
 	VZEROUPPER
 	RET
 
+// func meansAVX2(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+// Requires: AVX
+TEXT ·meansAVX2(SB), NOSPLIT, $0-100
+	PCALIGN $0x40
+	MOVQ    x_base+24(FP), AX
+	MOVQ    d+64(FP), CX
+	MOVQ    means_base+0(FP), DX
+	MOVQ    centers_base+72(FP), BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      done
+
+row:
+	VBROADCASTSS (BX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         AX, DI
+	MOVQ         CX, R8
+	SUBQ         $0x40, R8
+	JL           meanrest
+	PCALIGN      $0x40
+
+meanchains:
+	VMOVUPS (DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 32(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 64(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 96(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y4, Y4
+	VMOVUPS 128(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y5, Y5
+	VMOVUPS 160(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y6, Y6
+	VMOVUPS 192(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMOVUPS 224(DI), Y9
+	VSUBPS  Y0, Y9, Y9
+	VADDPS  Y9, Y8, Y8
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, R8
+	JGE     meanchains
+
+	// Less than 64 elements are left. The others count as 0.
+meanrest:
+	ADDQ       $0x40, R8
+	JZ         meanall
+	LEAQ       masksAVX2<>+0(SB), R9
+	MOVQ       $0x00000040, R10
+	SUBQ       R8, R10
+	LEAQ       (R9)(R10*4), R9
+	VMOVUPS    (R9), Y10
+	VMASKMOVPS (DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y1, Y1
+	VMOVUPS    32(R9), Y10
+	VMASKMOVPS 32(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y2, Y2
+	VMOVUPS    64(R9), Y10
+	VMASKMOVPS 64(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y3, Y3
+	VMOVUPS    96(R9), Y10
+	VMASKMOVPS 96(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y4, Y4
+	VMOVUPS    128(R9), Y10
+	VMASKMOVPS 128(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y5, Y5
+	VMOVUPS    160(R9), Y10
+	VMASKMOVPS 160(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y6, Y6
+	VMOVUPS    192(R9), Y10
+	VMASKMOVPS 192(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y7, Y7
+	VMOVUPS    224(R9), Y10
+	VMASKMOVPS 224(DI), Y10, Y9
+	VSUBPS     Y0, Y9, Y9
+	VANDPS     Y10, Y9, Y9
+	VADDPS     Y9, Y8, Y8
+
+meanall:
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VDIVSS       size+96(FP), X1, X1
+	VMOVSS       X1, (DX)
+	MOVQ         ld+48(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         DI, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, BX
+	DECQ         SI
+	JNZ          row
+
+done:
+	VZEROUPPER
+	RET
+
 // func hadamardAVX2(x []float32, n int, scale float32)
 // Requires: AVX
 TEXT ·hadamardAVX2(SB), NOSPLIT, $0-36
@@ -54477,407 +54611,321 @@ lanes1rows:
 	SUBQ $0x00000004, CX
 	JMP  columns
 
-// func rowCenterAVX2(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, MMX+
-TEXT ·rowCenterAVX2(SB), NOSPLIT, $0-92
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS shift+88(FP), Y0
-	XORQ         AX, AX
-
-columns:
-	TESTQ CX, CX
-	JZ    end
-	MOVQ  dst_base+24(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+72(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  src_base+48(FP), SI
-	ADDQ  AX, SI
-	CMPQ  CX, $0x00000020
-	JGE   lanes4
-	CMPQ  CX, $0x00000008
-	JGE   lanes1
-
-	// What is left of a vector.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y1
-	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPS (CX)(AX*1), Y1, Y2
-	MOVQ       n+80(FP), CX
-	TESTQ      CX, CX
-	JZ         lastrows
-	PCALIGN    $0x40
-
-lastrow:
-	VMASKMOVPS (SI), Y1, Y3
-	VSUBPS     Y0, Y3, Y3
-	VMASKMOVPS Y3, Y1, (DX)
-	VADDPS     Y3, Y2, Y2
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       CX
-	JNZ        lastrow
-
-lastrows:
-	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPS Y2, Y1, (CX)(AX*1)
-
-end:
-	VZEROUPPER
-	RET
-
-lanes4:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 32(DI)(AX*1), Y2
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 64(DI)(AX*1), Y3
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 96(DI)(AX*1), Y4
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes4rows
-	PCALIGN $0x40
-
-lanes4row:
-	PREFETCHT1 16384(SI)
-	PREFETCHT1 16448(SI)
-	VMOVUPS    (SI), Y5
-	VMOVUPS    32(SI), Y6
-	VMOVUPS    64(SI), Y7
-	VMOVUPS    96(SI), Y8
-	VSUBPS     Y0, Y5, Y5
-	VSUBPS     Y0, Y6, Y6
-	VSUBPS     Y0, Y7, Y7
-	VSUBPS     Y0, Y8, Y8
-	VMOVUPS    Y5, (DX)
-	VMOVUPS    Y6, 32(DX)
-	VMOVUPS    Y7, 64(DX)
-	VMOVUPS    Y8, 96(DX)
-	VADDPS     Y5, Y1, Y1
-	VADDPS     Y6, Y2, Y2
-	VADDPS     Y7, Y3, Y3
-	VADDPS     Y8, Y4, Y4
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       DI
-	JNZ        lanes4row
-
-lanes4rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y2, 32(DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y3, 64(DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y4, 96(DX)(AX*1)
-	ADDQ    $0x00000080, AX
-	SUBQ    $0x00000020, CX
-	JMP     columns
-
-lanes1:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
-
-lanes1row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (SI), Y2
-	VSUBPS     Y0, Y2, Y2
-	VMOVUPS    Y2, (DX)
-	VADDPS     Y2, Y1, Y1
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       DI
-	JNZ        lanes1row
-
-lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*1)
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JMP     columns
-
-// func rowSquaresAVX2(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+// func rowSquaresAVX2(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 // Requires: AVX, AVX2, MMX+
-TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-92
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS shift+88(FP), Y0
-	XORQ         AX, AX
+TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	XORQ    DX, DX
+	XORQ    BX, BX
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  dst_base+24(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+72(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  src_base+48(FP), SI
-	ADDQ  AX, SI
+	MOVQ  dst_base+24(FP), SI
+	ADDQ  DX, SI
+	MOVQ  ldd+48(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  src_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  lds+80(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  AX, R10
+	SHRQ  $0x05, R10
 	CMPQ  CX, $0x00000008
 	JGE   lanes2
 	CMPQ  CX, $0x00000004
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ       masksAVX2<>+0(SB), DI
-	MOVQ       $0x00000040, R8
-	SUBQ       CX, R8
-	LEAQ       (DI)(R8*4), DI
-	VMOVUPS    (DI), Y1
-	VPMOVSXDQ  X1, Y2
-	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPD (CX)(AX*2), Y2, Y3
-	MOVQ       n+80(FP), CX
-	TESTQ      CX, CX
-	JZ         lastrows
-	PCALIGN    $0x40
+	LEAQ         masksAVX2<>+0(SB), DX
+	MOVQ         $0x00000040, BX
+	SUBQ         CX, BX
+	LEAQ         (DX)(BX*4), DX
+	VMOVUPS      (DX), Y0
+	VPMOVSXDQ    X0, Y1
+	MOVQ         centers_base+96(FP), CX
+	VBROADCASTSS (CX)(R10*4), X2
+	MOVQ         rests_base+120(FP), CX
+	VBROADCASTSS (CX)(R10*4), X3
+	MOVQ         sums_base+0(FP), CX
+	VMASKMOVPD   (CX)(AX*2), Y1, Y4
+	MOVQ         n+88(FP), CX
+	TESTQ        CX, CX
+	JZ           lastrows
+	PCALIGN      $0x40
 
 lastrow:
-	VMASKMOVPS (SI), X1, X4
-	VSUBPS     X0, X4, X4
-	VMASKMOVPS X4, X1, (DX)
-	VCVTPS2PD  X4, Y4
-	VMULPD     Y4, Y4, Y4
-	VADDPD     Y4, Y3, Y3
-	ADDQ       BX, DX
-	ADDQ       BX, SI
+	VMASKMOVPS (R8), X0, X5
+	VSUBPS     X2, X5, X5
+	VSUBPS     X3, X5, X5
+	VMASKMOVPS X5, X0, (SI)
+	VCVTPS2PD  X5, Y5
+	VMULPD     Y5, Y5, Y5
+	VADDPD     Y5, Y4, Y4
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, R8
 	DECQ       CX
 	JNZ        lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPD Y3, Y2, (CX)(AX*2)
+	VMASKMOVPD Y4, Y1, (CX)(AX*2)
 
 end:
 	VZEROUPPER
 	RET
 
 lanes2:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*2), Y1
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 32(DI)(AX*2), Y2
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes2rows
-	PCALIGN $0x40
+	MOVQ         centers_base+96(FP), R11
+	VBROADCASTSS (R11)(R10*4), X0
+	MOVQ         centers_base+96(FP), R11
+	VBROADCASTSS (R11)(R10*4), X1
+	MOVQ         rests_base+120(FP), R11
+	VBROADCASTSS (R11)(R10*4), X2
+	MOVQ         rests_base+120(FP), R11
+	VBROADCASTSS (R11)(R10*4), X3
+	MOVQ         sums_base+0(FP), R10
+	VMOVUPS      (R10)(AX*2), Y4
+	MOVQ         sums_base+0(FP), R10
+	VMOVUPS      32(R10)(AX*2), Y5
+	MOVQ         n+88(FP), R10
+	TESTQ        R10, R10
+	JZ           lanes2rows
+	PCALIGN      $0x40
 
 lanes2row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (SI), X3
-	VMOVUPS    16(SI), X4
-	VSUBPS     X0, X3, X3
-	VSUBPS     X0, X4, X4
-	VMOVUPS    X3, (DX)
-	VMOVUPS    X4, 16(DX)
-	VCVTPS2PD  X3, Y3
-	VCVTPS2PD  X4, Y4
-	VMULPD     Y3, Y3, Y3
-	VMULPD     Y4, Y4, Y4
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       DI
+	PREFETCHT1 16384(R8)
+	VMOVUPS    (R8), X6
+	VMOVUPS    16(R8), X7
+	VSUBPS     X0, X6, X6
+	VSUBPS     X1, X7, X7
+	VSUBPS     X2, X6, X6
+	VSUBPS     X3, X7, X7
+	VMOVUPS    X6, (SI)
+	VMOVUPS    X7, 16(SI)
+	VCVTPS2PD  X6, Y6
+	VCVTPS2PD  X7, Y7
+	VMULPD     Y6, Y6, Y6
+	VMULPD     Y7, Y7, Y7
+	VADDPD     Y6, Y4, Y4
+	VADDPD     Y7, Y5, Y5
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, R8
+	DECQ       R10
 	JNZ        lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*2)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y2, 32(DX)(AX*2)
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Y4, (SI)(AX*2)
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Y5, 32(SI)(AX*2)
+	ADDQ    DI, DX
+	ADDQ    R9, BX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
 lanes1:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*2), Y1
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
+	MOVQ         centers_base+96(FP), DI
+	VBROADCASTSS (DI)(R10*4), X0
+	MOVQ         rests_base+120(FP), DI
+	VBROADCASTSS (DI)(R10*4), X1
+	MOVQ         sums_base+0(FP), DI
+	VMOVUPS      (DI)(AX*2), Y2
+	MOVQ         n+88(FP), DI
+	TESTQ        DI, DI
+	JZ           lanes1rows
+	PCALIGN      $0x40
 
 lanes1row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (SI), X2
-	VSUBPS     X0, X2, X2
-	VMOVUPS    X2, (DX)
-	VCVTPS2PD  X2, Y2
-	VMULPD     Y2, Y2, Y2
-	VADDPD     Y2, Y1, Y1
-	ADDQ       BX, DX
-	ADDQ       BX, SI
+	PREFETCHT1 16384(R8)
+	VMOVUPS    (R8), X3
+	VSUBPS     X0, X3, X3
+	VSUBPS     X1, X3, X3
+	VMOVUPS    X3, (SI)
+	VCVTPS2PD  X3, Y3
+	VMULPD     Y3, Y3, Y3
+	VADDPD     Y3, Y2, Y2
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, R8
 	DECQ       DI
 	JNZ        lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Y2, (SI)(AX*2)
+	ADDQ    $0x00000010, DX
+	ADDQ    $0x00000010, BX
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000004, CX
 	JMP     columns
 
-// func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-// Requires: AVX, AVX2, MMX+
-TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-140
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS inv+136(FP), Y0
-	XORQ         AX, AX
+// func rowNormTermsAVX2(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rowNormTermsAVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	XORQ    DX, DX
+	XORQ    BX, BX
+	XORQ    SI, SI
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  y_base+48(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+120(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  dy_base+72(FP), SI
-	ADDQ  AX, SI
-	MOVQ  weight_base+96(FP), DI
-	ADDQ  AX, DI
+	MOVQ  y_base+48(FP), DI
+	ADDQ  DX, DI
+	MOVQ  ldy+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  dy_base+80(FP), R9
+	ADDQ  BX, R9
+	MOVQ  ldd+104(FP), R10
+	SHLQ  $0x02, R10
+	MOVQ  weight_base+112(FP), R11
+	ADDQ  SI, R11
+	MOVQ  AX, R12
+	SHRQ  $0x05, R12
 	CMPQ  CX, $0x00000008
 	JGE   lanes2
 	CMPQ  CX, $0x00000004
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ       masksAVX2<>+0(SB), R8
-	MOVQ       $0x00000040, R9
-	SUBQ       CX, R9
-	LEAQ       (R8)(R9*4), R8
-	VMOVUPS    (R8), Y1
-	VPMOVSXDQ  X1, Y2
-	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPD (CX)(AX*2), Y2, Y3
-	MOVQ       dots_base+24(FP), CX
-	VMASKMOVPD (CX)(AX*2), Y2, Y4
-	MOVQ       n+128(FP), CX
-	TESTQ      CX, CX
-	JZ         lastrows
-	PCALIGN    $0x40
+	LEAQ         masksAVX2<>+0(SB), DX
+	MOVQ         $0x00000040, BX
+	SUBQ         CX, BX
+	LEAQ         (DX)(BX*4), DX
+	VMOVUPS      (DX), Y0
+	VPMOVSXDQ    X0, Y1
+	MOVQ         invs_base+144(FP), CX
+	VBROADCASTSS (CX)(R12*4), X2
+	MOVQ         sums_base+0(FP), CX
+	VMASKMOVPD   (CX)(AX*2), Y1, Y3
+	MOVQ         dots_base+24(FP), CX
+	VMASKMOVPD   (CX)(AX*2), Y1, Y4
+	MOVQ         n+136(FP), CX
+	TESTQ        CX, CX
+	JZ           lastrows
+	PCALIGN      $0x40
 
 lastrow:
-	VMASKMOVPS (DI), X1, X5
-	VMASKMOVPS (SI), X1, X6
-	VMULPS     X6, X5, X5
-	VCVTPS2PD  X5, Y5
-	VADDPD     Y5, Y3, Y3
-	VMASKMOVPS (DX), X1, X6
-	VMULPS     X0, X6, X6
-	VCVTPS2PD  X6, Y6
-	VMULPD     Y6, Y5, Y5
-	VADDPD     Y5, Y4, Y4
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	ADDQ       BX, DI
-	DECQ       CX
-	JNZ        lastrow
+	VMASKMOVPS  (R11), X0, X5
+	VMASKMOVPS  (R9), X0, X6
+	VMULPS      X6, X5, X5
+	VCVTPS2PD   X5, Y5
+	VADDPD      Y5, Y3, Y3
+	VMASKMOVPS  (DI), X0, X6
+	VMULPS      X2, X6, X6
+	VCVTPS2PD   X6, Y6
+	VFMADD231PD Y5, Y6, Y4
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        CX
+	JNZ         lastrow
 
 lastrows:
 	MOVQ       sums_base+0(FP), CX
-	VMASKMOVPD Y3, Y2, (CX)(AX*2)
+	VMASKMOVPD Y3, Y1, (CX)(AX*2)
 	MOVQ       dots_base+24(FP), CX
-	VMASKMOVPD Y4, Y2, (CX)(AX*2)
+	VMASKMOVPD Y4, Y1, (CX)(AX*2)
 
 end:
 	VZEROUPPER
 	RET
 
 lanes2:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS (R8)(AX*2), Y1
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS 32(R8)(AX*2), Y2
-	MOVQ    dots_base+24(FP), R8
-	VMOVUPS (R8)(AX*2), Y3
-	MOVQ    dots_base+24(FP), R8
-	VMOVUPS 32(R8)(AX*2), Y4
-	MOVQ    n+128(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes2rows
-	PCALIGN $0x40
+	MOVQ         invs_base+144(FP), R13
+	VBROADCASTSS (R13)(R12*4), X0
+	MOVQ         invs_base+144(FP), R13
+	VBROADCASTSS (R13)(R12*4), X1
+	MOVQ         sums_base+0(FP), R12
+	VMOVUPS      (R12)(AX*2), Y2
+	MOVQ         sums_base+0(FP), R12
+	VMOVUPS      32(R12)(AX*2), Y3
+	MOVQ         dots_base+24(FP), R12
+	VMOVUPS      (R12)(AX*2), Y4
+	MOVQ         dots_base+24(FP), R12
+	VMOVUPS      32(R12)(AX*2), Y5
+	MOVQ         n+136(FP), R12
+	TESTQ        R12, R12
+	JZ           lanes2rows
+	PCALIGN      $0x40
 
 lanes2row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (DI), X5
-	VMOVUPS    16(DI), X6
-	VMULPS     (SI), X5, X5
-	VMULPS     16(SI), X6, X6
-	VCVTPS2PD  X5, Y5
-	VCVTPS2PD  X6, Y6
-	VADDPD     Y5, Y1, Y1
-	VADDPD     Y6, Y2, Y2
-	VMULPS     (DX), X0, X7
-	VMULPS     16(DX), X0, X8
-	VCVTPS2PD  X7, Y7
-	VCVTPS2PD  X8, Y8
-	VMULPD     Y7, Y5, Y5
-	VMULPD     Y8, Y6, Y6
-	VADDPD     Y5, Y3, Y3
-	VADDPD     Y6, Y4, Y4
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	ADDQ       BX, DI
-	DECQ       R8
-	JNZ        lanes2row
+	PREFETCHT1  16384(R9)
+	VMOVUPS     (R11), X6
+	VMOVUPS     16(R11), X7
+	VMULPS      (R9), X6, X6
+	VMULPS      16(R9), X7, X7
+	VCVTPS2PD   X6, Y6
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y6, Y2, Y2
+	VADDPD      Y7, Y3, Y3
+	VMULPS      (DI), X0, X8
+	VMULPS      16(DI), X1, X9
+	VCVTPS2PD   X8, Y8
+	VCVTPS2PD   X9, Y9
+	VFMADD231PD Y6, Y8, Y4
+	VFMADD231PD Y7, Y9, Y5
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        R12
+	JNZ         lanes2row
 
 lanes2rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*2)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y2, 32(DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Y3, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Y4, 32(DX)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y2, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y3, 32(DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Y4, (DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Y5, 32(DI)(AX*2)
+	ADDQ    R10, BX
+	ADDQ    R8, DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
 lanes1:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS (R8)(AX*2), Y1
-	MOVQ    dots_base+24(FP), R8
-	VMOVUPS (R8)(AX*2), Y2
-	MOVQ    n+128(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
+	MOVQ         invs_base+144(FP), R8
+	VBROADCASTSS (R8)(R12*4), X0
+	MOVQ         sums_base+0(FP), R8
+	VMOVUPS      (R8)(AX*2), Y1
+	MOVQ         dots_base+24(FP), R8
+	VMOVUPS      (R8)(AX*2), Y2
+	MOVQ         n+136(FP), R8
+	TESTQ        R8, R8
+	JZ           lanes1rows
+	PCALIGN      $0x40
 
 lanes1row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (DI), X3
-	VMULPS     (SI), X3, X3
-	VCVTPS2PD  X3, Y3
-	VADDPD     Y3, Y1, Y1
-	VMULPS     (DX), X0, X4
-	VCVTPS2PD  X4, Y4
-	VMULPD     Y4, Y3, Y3
-	VADDPD     Y3, Y2, Y2
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	ADDQ       BX, DI
-	DECQ       R8
-	JNZ        lanes1row
+	PREFETCHT1  16384(R9)
+	VMOVUPS     (R11), X3
+	VMULPS      (R9), X3, X3
+	VCVTPS2PD   X3, Y3
+	VADDPD      Y3, Y1, Y1
+	VMULPS      (DI), X0, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y3, Y4, Y2
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        R8
+	JNZ         lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Y1, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Y2, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Y1, (DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Y2, (DI)(AX*2)
+	ADDQ    $0x00000010, SI
+	ADDQ    $0x00000010, BX
+	ADDQ    $0x00000010, DX
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000004, CX
 	JMP     columns

@@ -876,6 +876,11 @@ func rmsNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight
 //go:noescape
 func layerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
+// meansAVX512 is Norms.Means, see package ukernel.
+//
+//go:noescape
+func meansAVX512(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+
 // hadamardAVX512 is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
@@ -1121,20 +1126,15 @@ func rowQuotientsAVX512(x []float32, ld int, n int, d int, sums []float64, inver
 //go:noescape
 func rowSoftmaxGradientsAVX512(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 
-// rowCenterAVX512 is Rows.Center, see package ukernel.
-//
-//go:noescape
-func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-
 // rowSquaresAVX512 is Rows.Squares, see package ukernel.
 //
 //go:noescape
-func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+func rowSquaresAVX512(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 
 // rowNormTermsAVX512 is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 
 // rowNormGradientsAVX512 is Rows.NormGradients, see package ukernel.
 //

@@ -68110,6 +68110,106 @@ done:
 	VZEROUPPER
 	RET
 
+// func meansAVX512(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·meansAVX512(SB), NOSPLIT, $0-100
+	PCALIGN $0x40
+	MOVQ    x_base+24(FP), AX
+	MOVQ    d+64(FP), CX
+	MOVQ    means_base+0(FP), DX
+	MOVQ    centers_base+72(FP), BX
+	MOVQ    n+56(FP), SI
+	TESTQ   SI, SI
+	JZ      done
+
+row:
+	VBROADCASTSS (BX), Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         AX, DI
+	MOVQ         CX, R8
+	SUBQ         $0x40, R8
+	JL           meanrest
+	PCALIGN      $0x40
+
+meanchains:
+	VMOVUPS (DI), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z1, Z1
+	VMOVUPS 64(DI), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS 128(DI), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z3, Z3
+	VMOVUPS 192(DI), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, R8
+	JGE     meanchains
+
+	// Less than 64 elements are left. The others count as 0.
+meanrest:
+	ADDQ      $0x40, R8
+	JZ        meanall
+	LEAQ      masksAVX512<>+0(SB), R9
+	MOVQ      $0x00000040, R10
+	SUBQ      R8, R10
+	LEAQ      (R9)(R10*4), R9
+	VMOVUPS   (R9), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z (DI), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VMOVUPS   64(R9), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 64(DI), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VMOVUPS   128(R9), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 128(DI), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VMOVUPS   192(R9), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 192(DI), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+
+meanall:
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VDIVSS        size+96(FP), X1, X1
+	VMOVSS        X1, (DX)
+	MOVQ          ld+48(FP), DI
+	SHLQ          $0x02, DI
+	ADDQ          DI, AX
+	ADDQ          $0x00000004, DX
+	ADDQ          $0x00000004, BX
+	DECQ          SI
+	JNZ           row
+
+done:
+	VZEROUPPER
+	RET
+
 // func hadamardAVX512(x []float32, n int, scale float32)
 // Requires: AVX, AVX512F
 TEXT ·hadamardAVX512(SB), NOSPLIT, $0-36
@@ -75119,250 +75219,223 @@ lanes2rows:
 	SUBQ $0x00000010, CX
 	JMP  columns
 
-// func rowCenterAVX512(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·rowCenterAVX512(SB), NOSPLIT, $0-92
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS shift+88(FP), Z0
-	XORQ         AX, AX
-
-columns:
-	TESTQ CX, CX
-	JZ    end
-	MOVQ  dst_base+24(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+72(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  src_base+48(FP), SI
-	ADDQ  AX, SI
-	CMPQ  CX, $0x00000040
-	JGE   lanes4
-
-	// What is left of a vector.
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      CX, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), DI
-	VMOVUPS.Z (DI)(AX*1), K1, Z1
-	MOVQ      n+80(FP), DI
-	TESTQ     DI, DI
-	JZ        lastrows
-	PCALIGN   $0x40
-
-lastrow:
-	VMOVUPS.Z (SI), K1, Z2
-	VSUBPS    Z0, Z2, Z2
-	VMOVUPS   Z2, K1, (DX)
-	VADDPS    Z2, Z1, Z1
-	ADDQ      BX, DX
-	ADDQ      BX, SI
-	DECQ      DI
-	JNZ       lastrow
-
-lastrows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, K1, (DX)(AX*1)
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000010, CX
-	JG      columns
-
-end:
-	VZEROUPPER
-	RET
-
-lanes4:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 64(DI)(AX*1), Z2
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 128(DI)(AX*1), Z3
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS 192(DI)(AX*1), Z4
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes4rows
-	PCALIGN $0x40
-
-lanes4row:
-	PREFETCHT1 16384(SI)
-	PREFETCHT1 16448(SI)
-	PREFETCHT1 16512(SI)
-	PREFETCHT1 16576(SI)
-	VMOVUPS    (SI), Z5
-	VMOVUPS    64(SI), Z6
-	VMOVUPS    128(SI), Z7
-	VMOVUPS    192(SI), Z8
-	VSUBPS     Z0, Z5, Z5
-	VSUBPS     Z0, Z6, Z6
-	VSUBPS     Z0, Z7, Z7
-	VSUBPS     Z0, Z8, Z8
-	VMOVUPS    Z5, (DX)
-	VMOVUPS    Z6, 64(DX)
-	VMOVUPS    Z7, 128(DX)
-	VMOVUPS    Z8, 192(DX)
-	VADDPS     Z5, Z1, Z1
-	VADDPS     Z6, Z2, Z2
-	VADDPS     Z7, Z3, Z3
-	VADDPS     Z8, Z4, Z4
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       DI
-	JNZ        lanes4row
-
-lanes4rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z2, 64(DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z3, 128(DX)(AX*1)
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z4, 192(DX)(AX*1)
-	ADDQ    $0x00000100, AX
-	SUBQ    $0x00000040, CX
-	JMP     columns
-
-// func rowSquaresAVX512(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+// func rowSquaresAVX512(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-92
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS shift+88(FP), Z0
-	XORQ         AX, AX
+TEXT ·rowSquaresAVX512(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	XORQ    DX, DX
+	XORQ    BX, BX
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  dst_base+24(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+72(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  src_base+48(FP), SI
-	ADDQ  AX, SI
+	MOVQ  dst_base+24(FP), SI
+	ADDQ  DX, SI
+	MOVQ  ldd+48(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  src_base+56(FP), R8
+	ADDQ  BX, R8
+	MOVQ  lds+80(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  AX, R10
+	SHRQ  $0x05, R10
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
 	CMPQ  CX, $0x00000008
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ      masksAVX512<>+0(SB), DI
-	MOVQ      $0x00000040, R8
-	SUBQ      CX, R8
-	LEAQ      (DI)(R8*4), DI
-	VMOVUPS   (DI), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z1
-	MOVQ      n+80(FP), CX
-	TESTQ     CX, CX
-	JZ        lastrows
-	PCALIGN   $0x40
+	LEAQ         masksAVX512<>+0(SB), DX
+	MOVQ         $0x00000040, BX
+	SUBQ         CX, BX
+	LEAQ         (DX)(BX*4), DX
+	VMOVUPS      (DX), Z0
+	VPMOVD2M     Z0, K1
+	MOVQ         centers_base+96(FP), CX
+	VBROADCASTSS (CX)(R10*4), Y0
+	MOVQ         rests_base+120(FP), CX
+	VBROADCASTSS (CX)(R10*4), Y1
+	MOVQ         sums_base+0(FP), CX
+	VMOVUPD.Z    (CX)(AX*2), K1, Z2
+	MOVQ         n+88(FP), CX
+	TESTQ        CX, CX
+	JZ           lastrows
+	PCALIGN      $0x40
 
 lastrow:
-	VMOVUPS.Z (SI), K1, Y2
-	VSUBPS    Y0, Y2, Y2
-	VMOVUPS   Y2, K1, (DX)
-	VCVTPS2PD Y2, Z2
-	VMULPD    Z2, Z2, Z2
-	VADDPD    Z2, Z1, Z1
-	ADDQ      BX, DX
-	ADDQ      BX, SI
+	VMOVUPS.Z (R8), K1, Y3
+	VSUBPS    Y0, Y3, Y3
+	VSUBPS    Y1, Y3, Y3
+	VMOVUPS   Y3, K1, (SI)
+	VCVTPS2PD Y3, Z3
+	VMULPD    Z3, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	ADDQ      $0x00000020, SI
+	ADDQ      $0x00000020, R8
 	DECQ      CX
 	JNZ       lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
-	VMOVUPD Z1, K1, (CX)(AX*2)
+	VMOVUPD Z2, K1, (CX)(AX*2)
 
 end:
 	VZEROUPPER
 	RET
 
+lanes2:
+	MOVQ         centers_base+96(FP), R11
+	VBROADCASTSS (R11)(R10*4), Y0
+	MOVQ         centers_base+96(FP), R11
+	VBROADCASTSS 4(R11)(R10*4), Y1
+	MOVQ         rests_base+120(FP), R11
+	VBROADCASTSS (R11)(R10*4), Y2
+	MOVQ         rests_base+120(FP), R11
+	VBROADCASTSS 4(R11)(R10*4), Y3
+	MOVQ         sums_base+0(FP), R10
+	VMOVUPS      (R10)(AX*2), Z4
+	MOVQ         sums_base+0(FP), R10
+	VMOVUPS      64(R10)(AX*2), Z5
+	MOVQ         n+88(FP), R10
+	TESTQ        R10, R10
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	PREFETCHT1 16384(R8)
+	PREFETCHT1 16384(R8)(R9*1)
+	VMOVUPS    (R8), Y6
+	VMOVUPS    (R8)(R9*1), Y7
+	VSUBPS     Y0, Y6, Y6
+	VSUBPS     Y1, Y7, Y7
+	VSUBPS     Y2, Y6, Y6
+	VSUBPS     Y3, Y7, Y7
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    Y7, (SI)(DI*1)
+	VCVTPS2PD  Y6, Z6
+	VCVTPS2PD  Y7, Z7
+	VMULPD     Z6, Z6, Z6
+	VMULPD     Z7, Z7, Z7
+	VADDPD     Z6, Z4, Z4
+	VADDPD     Z7, Z5, Z5
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, R8
+	DECQ       R10
+	JNZ        lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Z4, (SI)(AX*2)
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Z5, 64(SI)(AX*2)
+	ADDQ    DI, DX
+	ADDQ    DI, DX
+	ADDQ    R9, BX
+	ADDQ    R9, BX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
 lanes1:
-	MOVQ    sums_base+0(FP), DI
-	VMOVUPS (DI)(AX*2), Z1
-	MOVQ    n+80(FP), DI
-	TESTQ   DI, DI
-	JZ      lanes1rows
-	PCALIGN $0x40
+	MOVQ         centers_base+96(FP), R11
+	VBROADCASTSS (R11)(R10*4), Y0
+	MOVQ         rests_base+120(FP), R11
+	VBROADCASTSS (R11)(R10*4), Y1
+	MOVQ         sums_base+0(FP), R10
+	VMOVUPS      (R10)(AX*2), Z2
+	MOVQ         n+88(FP), R10
+	TESTQ        R10, R10
+	JZ           lanes1rows
+	PCALIGN      $0x40
 
 lanes1row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (SI), Y2
-	VSUBPS     Y0, Y2, Y2
-	VMOVUPS    Y2, (DX)
-	VCVTPS2PD  Y2, Z2
-	VMULPD     Z2, Z2, Z2
-	VADDPD     Z2, Z1, Z1
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	DECQ       DI
+	PREFETCHT1 16384(R8)
+	VMOVUPS    (R8), Y3
+	VSUBPS     Y0, Y3, Y3
+	VSUBPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (SI)
+	VCVTPS2PD  Y3, Z3
+	VMULPD     Z3, Z3, Z3
+	VADDPD     Z3, Z2, Z2
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, R8
+	DECQ       R10
 	JNZ        lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), SI
+	VMOVUPS Z2, (SI)(AX*2)
+	ADDQ    DI, DX
+	ADDQ    R9, BX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JMP     columns
 
-// func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+// func rowNormTermsAVX512(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-140
-	PCALIGN      $0x40
-	MOVQ         sums_len+8(FP), CX
-	VBROADCASTSS inv+136(FP), Z0
-	XORQ         AX, AX
+TEXT ·rowNormTermsAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    sums_len+8(FP), CX
+	XORQ    AX, AX
+	XORQ    DX, DX
+	XORQ    BX, BX
+	XORQ    SI, SI
 
 columns:
 	TESTQ CX, CX
 	JZ    end
-	MOVQ  y_base+48(FP), DX
-	ADDQ  AX, DX
-	MOVQ  ld+120(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  dy_base+72(FP), SI
-	ADDQ  AX, SI
-	MOVQ  weight_base+96(FP), DI
-	ADDQ  AX, DI
+	MOVQ  y_base+48(FP), DI
+	ADDQ  DX, DI
+	MOVQ  ldy+72(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  dy_base+80(FP), R9
+	ADDQ  BX, R9
+	MOVQ  ldd+104(FP), R10
+	SHLQ  $0x02, R10
+	MOVQ  weight_base+112(FP), R11
+	ADDQ  SI, R11
+	MOVQ  AX, R12
+	SHRQ  $0x05, R12
+	CMPQ  CX, $0x00000010
+	JGE   lanes2
 	CMPQ  CX, $0x00000008
 	JGE   lanes1
 
 	// What is left of a vector.
-	LEAQ      masksAVX512<>+0(SB), R8
-	MOVQ      $0x00000040, R9
-	SUBQ      CX, R9
-	LEAQ      (R8)(R9*4), R8
-	VMOVUPS   (R8), Z1
-	VPMOVD2M  Z1, K1
-	MOVQ      sums_base+0(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z1
-	MOVQ      dots_base+24(FP), CX
-	VMOVUPD.Z (CX)(AX*2), K1, Z2
-	MOVQ      n+128(FP), CX
-	TESTQ     CX, CX
-	JZ        lastrows
-	PCALIGN   $0x40
+	LEAQ         masksAVX512<>+0(SB), DX
+	MOVQ         $0x00000040, BX
+	SUBQ         CX, BX
+	LEAQ         (DX)(BX*4), DX
+	VMOVUPS      (DX), Z0
+	VPMOVD2M     Z0, K1
+	MOVQ         invs_base+144(FP), CX
+	VBROADCASTSS (CX)(R12*4), Y0
+	MOVQ         sums_base+0(FP), CX
+	VMOVUPD.Z    (CX)(AX*2), K1, Z1
+	MOVQ         dots_base+24(FP), CX
+	VMOVUPD.Z    (CX)(AX*2), K1, Z2
+	MOVQ         n+136(FP), CX
+	TESTQ        CX, CX
+	JZ           lastrows
+	PCALIGN      $0x40
 
 lastrow:
-	VMOVUPS.Z (DI), K1, Y3
-	VMOVUPS.Z (SI), K1, Y4
-	VMULPS    Y4, Y3, Y3
-	VCVTPS2PD Y3, Z3
-	VADDPD    Z3, Z1, Z1
-	VMOVUPS.Z (DX), K1, Y4
-	VMULPS    Y0, Y4, Y4
-	VCVTPS2PD Y4, Z4
-	VMULPD    Z4, Z3, Z3
-	VADDPD    Z3, Z2, Z2
-	ADDQ      BX, DX
-	ADDQ      BX, SI
-	ADDQ      BX, DI
-	DECQ      CX
-	JNZ       lastrow
+	VMOVUPS.Z   (R11), K1, Y3
+	VMOVUPS.Z   (R9), K1, Y4
+	VMULPS      Y4, Y3, Y3
+	VCVTPS2PD   Y3, Z3
+	VADDPD      Z3, Z1, Z1
+	VMOVUPS.Z   (DI), K1, Y4
+	VMULPS      Y0, Y4, Y4
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z3, Z4, Z2
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        CX
+	JNZ         lastrow
 
 lastrows:
 	MOVQ    sums_base+0(FP), CX
@@ -75374,37 +75447,98 @@ end:
 	VZEROUPPER
 	RET
 
+lanes2:
+	MOVQ         invs_base+144(FP), R13
+	VBROADCASTSS (R13)(R12*4), Y0
+	MOVQ         invs_base+144(FP), R13
+	VBROADCASTSS 4(R13)(R12*4), Y1
+	MOVQ         sums_base+0(FP), R12
+	VMOVUPS      (R12)(AX*2), Z2
+	MOVQ         sums_base+0(FP), R12
+	VMOVUPS      64(R12)(AX*2), Z3
+	MOVQ         dots_base+24(FP), R12
+	VMOVUPS      (R12)(AX*2), Z4
+	MOVQ         dots_base+24(FP), R12
+	VMOVUPS      64(R12)(AX*2), Z5
+	MOVQ         n+136(FP), R12
+	TESTQ        R12, R12
+	JZ           lanes2rows
+	PCALIGN      $0x40
+
+lanes2row:
+	PREFETCHT1  16384(R9)
+	PREFETCHT1  16384(R9)(R10*1)
+	VMOVUPS     (R11), Y6
+	VMOVUPS     (R11), Y7
+	VMULPS      (R9), Y6, Y6
+	VMULPS      (R9)(R10*1), Y7, Y7
+	VCVTPS2PD   Y6, Z6
+	VCVTPS2PD   Y7, Z7
+	VADDPD      Z6, Z2, Z2
+	VADDPD      Z7, Z3, Z3
+	VMULPS      (DI), Y0, Y8
+	VMULPS      (DI)(R8*1), Y1, Y9
+	VCVTPS2PD   Y8, Z8
+	VCVTPS2PD   Y9, Z9
+	VFMADD231PD Z6, Z8, Z4
+	VFMADD231PD Z7, Z9, Z5
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        R12
+	JNZ         lanes2row
+
+lanes2rows:
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z2, (DI)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z3, 64(DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Z4, (DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Z5, 64(DI)(AX*2)
+	ADDQ    R10, BX
+	ADDQ    R10, BX
+	ADDQ    R8, DX
+	ADDQ    R8, DX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JMP     columns
+
 lanes1:
-	MOVQ    sums_base+0(FP), R8
-	VMOVUPS (R8)(AX*2), Z1
-	MOVQ    dots_base+24(FP), R8
-	VMOVUPS (R8)(AX*2), Z2
-	MOVQ    n+128(FP), R8
-	TESTQ   R8, R8
-	JZ      lanes1rows
-	PCALIGN $0x40
+	MOVQ         invs_base+144(FP), R13
+	VBROADCASTSS (R13)(R12*4), Y0
+	MOVQ         sums_base+0(FP), R12
+	VMOVUPS      (R12)(AX*2), Z1
+	MOVQ         dots_base+24(FP), R12
+	VMOVUPS      (R12)(AX*2), Z2
+	MOVQ         n+136(FP), R12
+	TESTQ        R12, R12
+	JZ           lanes1rows
+	PCALIGN      $0x40
 
 lanes1row:
-	PREFETCHT1 16384(SI)
-	VMOVUPS    (DI), Y3
-	VMULPS     (SI), Y3, Y3
-	VCVTPS2PD  Y3, Z3
-	VADDPD     Z3, Z1, Z1
-	VMULPS     (DX), Y0, Y4
-	VCVTPS2PD  Y4, Z4
-	VMULPD     Z4, Z3, Z3
-	VADDPD     Z3, Z2, Z2
-	ADDQ       BX, DX
-	ADDQ       BX, SI
-	ADDQ       BX, DI
-	DECQ       R8
-	JNZ        lanes1row
+	PREFETCHT1  16384(R9)
+	VMOVUPS     (R11), Y3
+	VMULPS      (R9), Y3, Y3
+	VCVTPS2PD   Y3, Z3
+	VADDPD      Z3, Z1, Z1
+	VMULPS      (DI), Y0, Y4
+	VCVTPS2PD   Y4, Z4
+	VFMADD231PD Z3, Z4, Z2
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R11
+	DECQ        R12
+	JNZ         lanes1row
 
 lanes1rows:
-	MOVQ    sums_base+0(FP), DX
-	VMOVUPS Z1, (DX)(AX*2)
-	MOVQ    dots_base+24(FP), DX
-	VMOVUPS Z2, (DX)(AX*2)
+	MOVQ    sums_base+0(FP), DI
+	VMOVUPS Z1, (DI)(AX*2)
+	MOVQ    dots_base+24(FP), DI
+	VMOVUPS Z2, (DI)(AX*2)
+	ADDQ    R10, BX
+	ADDQ    R8, DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX
 	JMP     columns

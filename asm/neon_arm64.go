@@ -556,6 +556,11 @@ func rmsNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight [
 //go:noescape
 func layerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
+// meansNEON is Norms.Means, see package ukernel.
+//
+//go:noescape
+func meansNEON(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+
 // hadamardNEON is Elementwise.Hadamard, see package ukernel.
 //
 //go:noescape
@@ -796,20 +801,15 @@ func rowQuotientsNEON(x []float32, ld int, n int, d int, sums []float64, inverse
 //go:noescape
 func rowSoftmaxGradientsNEON(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 
-// rowCenterNEON is Rows.Center, see package ukernel.
-//
-//go:noescape
-func rowCenterNEON(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-
 // rowSquaresNEON is Rows.Squares, see package ukernel.
 //
 //go:noescape
-func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+func rowSquaresNEON(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 
 // rowNormTermsNEON is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsNEON(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsNEON(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 
 // rowNormGradientsNEON is Rows.NormGradients, see package ukernel.
 //

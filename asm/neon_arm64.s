@@ -27661,6 +27661,256 @@ end:
 done:
 	RET
 
+// func meansNEON(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+TEXT ·meansNEON(SB), NOSPLIT, $0-100
+	MOVD x_base+24(FP), R0
+	MOVD d+64(FP), R1
+	MOVD means_base+0(FP), R2
+	MOVD centers_base+72(FP), R3
+	MOVD ld+48(FP), R4
+	LSL $2, R4, R4
+	MOVD n+56(FP), R5
+	CBZ R5, done
+
+row:
+	VLD1R.P 4(R3), [V0.S4]
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	MOVD R0, R6
+	MOVD R1, R7
+	SUBS $64, R7, R7
+	BLT meanrest
+	PCALIGN $32
+
+meanchains:
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d463 // fadd v3.4s, v3.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d4e7 // fadd v7.4s, v7.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	FMOVQ.P 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	FMOVQ.P 16(R6), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	SUBS $64, R7, R7
+	BGE meanchains
+
+	// Less than 64 elements are left: those beyond whole vectors first, then these, the last one first.
+meanrest:
+	ADDS $64, R7, R7
+	BEQ meanall
+	VMOVI $0, V17.B16
+	ANDS $3, R7, R8
+	BEQ meanloaded
+	SUB R8, R7, R9
+	ADD R9<<2, R6, R9
+	FMOVS.P 4(R9), F17
+	FSUBS F0, F17, F17
+	SUBS $1, R8, R8
+	BEQ meanloaded
+	FMOVS.P 4(R9), F18
+	FSUBS F0, F18, F18
+	VMOV V18.S[0], V17.S[1]
+	SUBS $1, R8, R8
+	BEQ meanloaded
+	FMOVS.P 4(R9), F18
+	FSUBS F0, F18, F18
+	VMOV V18.S[0], V17.S[2]
+
+meanloaded:
+	CMP $4, R7
+	BLT meanwhole0
+	CMP $8, R7
+	BLT meanwhole1
+	CMP $12, R7
+	BLT meanwhole2
+	CMP $16, R7
+	BLT meanwhole3
+	CMP $20, R7
+	BLT meanwhole4
+	CMP $24, R7
+	BLT meanwhole5
+	CMP $28, R7
+	BLT meanwhole6
+	CMP $32, R7
+	BLT meanwhole7
+	CMP $36, R7
+	BLT meanwhole8
+	CMP $40, R7
+	BLT meanwhole9
+	CMP $44, R7
+	BLT meanwhole10
+	CMP $48, R7
+	BLT meanwhole11
+	CMP $52, R7
+	BLT meanwhole12
+	CMP $56, R7
+	BLT meanwhole13
+	CMP $60, R7
+	BLT meanwhole14
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	FMOVQ 224(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole14:
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	FMOVQ 208(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole13:
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	FMOVQ 192(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole12:
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	FMOVQ 176(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole11:
+	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
+	FMOVQ 160(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole10:
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	FMOVQ 144(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole9:
+	WORD $0x4e31d54a // fadd v10.4s, v10.4s, v17.4s
+	FMOVQ 128(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole8:
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	FMOVQ 112(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole7:
+	WORD $0x4e31d508 // fadd v8.4s, v8.4s, v17.4s
+	FMOVQ 96(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole6:
+	WORD $0x4e31d4e7 // fadd v7.4s, v7.4s, v17.4s
+	FMOVQ 80(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole5:
+	WORD $0x4e31d4c6 // fadd v6.4s, v6.4s, v17.4s
+	FMOVQ 64(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole4:
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	FMOVQ 48(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole3:
+	WORD $0x4e31d484 // fadd v4.4s, v4.4s, v17.4s
+	FMOVQ 32(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole2:
+	WORD $0x4e31d463 // fadd v3.4s, v3.4s, v17.4s
+	FMOVQ 16(R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole1:
+	WORD $0x4e31d442 // fadd v2.4s, v2.4s, v17.4s
+	FMOVQ (R6), F17
+	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
+
+meanwhole0:
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+
+meanall:
+
+	// The upper half of all lanes is added to the lower half until one lane is left.
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT $8, V1.B16, V1.B16, V2.B16
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT $4, V1.B16, V1.B16, V2.B16
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	MOVWU size+96(FP), R8
+	VDUP R8, V19.S4
+	FDIVS F19, F1, F1
+	FMOVS.P F1, 4(R2)
+	ADD R4, R0, R0
+	SUBS $1, R5, R5
+	BNE row
+
+done:
+	RET
+
 // func hadamardNEON(x []float32, n int, scale float32)
 TEXT ·hadamardNEON(SB), NOSPLIT, $0-36
 	MOVD x_base+0(FP), R0
@@ -33959,276 +34209,201 @@ lanes1rows:
 end:
 	RET
 
-// func rowCenterNEON(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-TEXT ·rowCenterNEON(SB), NOSPLIT, $0-92
+// func rowSquaresNEON(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
+TEXT ·rowSquaresNEON(SB), NOSPLIT, $0-144
 	MOVD $lanesNEON<>(SB), R0
-	MOVWU shift+88(FP), R1
-	VDUP R1, V0.S4
 	MOVD sums_len+8(FP), R1
-	MOVD sums_base+0(FP), R2
-	MOVD dst_base+24(FP), R3
-	MOVD src_base+48(FP), R4
-	MOVD ld+72(FP), R5
-	LSL $2, R5, R5
+	MOVD dst_base+24(FP), R2
+	MOVD src_base+56(FP), R3
+	MOVD sums_base+0(FP), R4
+	MOVD centers_base+96(FP), R5
+	MOVD rests_base+120(FP), R6
+	MOVD ldd+48(FP), R7
+	LSL $2, R7, R7
+	MOVD lds+80(FP), R8
+	LSL $2, R8, R8
 
 columns:
 	CBZ R1, end
-	MOVD R3, R6
-	MOVD R4, R7
-	CMP $16, R1
+	MOVD R2, R9
+	MOVD R3, R10
+	CMP $8, R1
 	BGE lanes4
-	CMP $4, R1
-	BGE lanes1
-
-	// What is left of a vector.
-	FMOVS (R2), F1
-	MOVD n+80(FP), R8
-	CBZ R8, singlerows
-	PCALIGN $32
-
-singlerow:
-	FMOVS (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVS F2, (R6)
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE singlerow
-
-singlerows:
-	FMOVS F1, (R2)
-	ADD $4, R2, R2
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUB $1, R1, R1
-	B columns
-
-lanes4:
-	FMOVQ (R2), F1
-	FMOVQ 16(R2), F2
-	FMOVQ 32(R2), F3
-	FMOVQ 48(R2), F4
-	MOVD n+80(FP), R8
-	CBZ R8, lanes4rows
-	PCALIGN $32
-
-lanes4row:
-	FMOVQ (R7), F5
-	FMOVQ 16(R7), F6
-	FMOVQ 32(R7), F7
-	FMOVQ 48(R7), F8
-	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
-	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE lanes4row
-
-lanes4rows:
-	FMOVQ F1, (R2)
-	FMOVQ F2, 16(R2)
-	FMOVQ F3, 32(R2)
-	FMOVQ F4, 48(R2)
-	ADD $64, R2, R2
-	ADD $64, R3, R3
-	ADD $64, R4, R4
-	SUB $16, R1, R1
-	B columns
-
-lanes1:
-	FMOVQ (R2), F1
-	MOVD n+80(FP), R8
-	CBZ R8, lanes1rows
-	PCALIGN $32
-
-lanes1row:
-	FMOVQ (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVQ F2, (R6)
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE lanes1row
-
-lanes1rows:
-	FMOVQ F1, (R2)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R1, R1
-	B columns
-
-end:
-	RET
-
-// func rowSquaresNEON(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-TEXT ·rowSquaresNEON(SB), NOSPLIT, $0-92
-	MOVD $lanesNEON<>(SB), R0
-	MOVWU shift+88(FP), R1
-	VDUP R1, V0.S4
-	MOVD sums_len+8(FP), R1
-	MOVD sums_base+0(FP), R2
-	MOVD dst_base+24(FP), R3
-	MOVD src_base+48(FP), R4
-	MOVD ld+72(FP), R5
-	LSL $2, R5, R5
-
-columns:
-	CBZ R1, end
-	MOVD R3, R6
-	MOVD R4, R7
-	CMP $4, R1
-	BGE lanes2
 	CMP $2, R1
 	BGE lanes1
 
 	// What is left of a vector.
-	FMOVD (R2), F1
-	MOVD n+80(FP), R8
-	CBZ R8, singlerows
+	VLD1R (R5), [V0.S4]
+	VLD1R (R6), [V1.S4]
+	FMOVD (R4), F2
+	MOVD n+88(FP), R11
+	CBZ R11, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVS F2, (R6)
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
-	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
+	FMOVS (R10), F3
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	FMOVS F3, (R9)
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x6e63dc63 // fmul v3.2d, v3.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	ADD $32, R9, R9
+	ADD $32, R10, R10
+	SUBS $1, R11, R11
 	BNE singlerow
 
 singlerows:
-	FMOVD F1, (R2)
-	ADD $8, R2, R2
+	FMOVD F2, (R4)
+	ADD $4, R2, R2
 	ADD $4, R3, R3
-	ADD $4, R4, R4
+	ADD $8, R4, R4
 	SUB $1, R1, R1
 	B columns
 
-lanes2:
-	FMOVQ (R2), F1
-	FMOVQ 16(R2), F2
-	MOVD n+80(FP), R8
-	CBZ R8, lanes2rows
+lanes4:
+	VLD1R (R5), [V0.S4]
+	VLD1R (R5), [V1.S4]
+	VLD1R (R5), [V2.S4]
+	VLD1R (R5), [V3.S4]
+	VLD1R (R6), [V4.S4]
+	VLD1R (R6), [V5.S4]
+	VLD1R (R6), [V6.S4]
+	VLD1R (R6), [V7.S4]
+	FMOVQ (R4), F8
+	FMOVQ 16(R4), F9
+	FMOVQ 32(R4), F10
+	FMOVQ 48(R4), F11
+	MOVD n+88(FP), R11
+	CBZ R11, lanes4rows
 	PCALIGN $32
 
-lanes2row:
-	FMOVD (R7), F3
-	FMOVD 8(R7), F4
-	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	FMOVD F3, (R6)
-	FMOVD F4, 8(R6)
-	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
-	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	WORD $0x6e63dc63 // fmul v3.2d, v3.2d, v3.2d
-	WORD $0x6e64dc84 // fmul v4.2d, v4.2d, v4.2d
-	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
-	WORD $0x4e64d442 // fadd v2.2d, v2.2d, v4.2d
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
-	BNE lanes2row
+lanes4row:
+	FMOVD (R10), F12
+	FMOVD 8(R10), F13
+	FMOVD 16(R10), F14
+	FMOVD 24(R10), F15
+	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
+	WORD $0x4ea1d5ad // fsub v13.4s, v13.4s, v1.4s
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x4ea3d5ef // fsub v15.4s, v15.4s, v3.4s
+	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
+	WORD $0x4ea5d5ad // fsub v13.4s, v13.4s, v5.4s
+	WORD $0x4ea6d5ce // fsub v14.4s, v14.4s, v6.4s
+	WORD $0x4ea7d5ef // fsub v15.4s, v15.4s, v7.4s
+	FMOVD F12, (R9)
+	FMOVD F13, 8(R9)
+	FMOVD F14, 16(R9)
+	FMOVD F15, 24(R9)
+	WORD $0x0e61798c // fcvtl v12.2d, v12.2s
+	WORD $0x0e6179ad // fcvtl v13.2d, v13.2s
+	WORD $0x0e6179ce // fcvtl v14.2d, v14.2s
+	WORD $0x0e6179ef // fcvtl v15.2d, v15.2s
+	WORD $0x6e6cdd8c // fmul v12.2d, v12.2d, v12.2d
+	WORD $0x6e6dddad // fmul v13.2d, v13.2d, v13.2d
+	WORD $0x6e6eddce // fmul v14.2d, v14.2d, v14.2d
+	WORD $0x6e6fddef // fmul v15.2d, v15.2d, v15.2d
+	WORD $0x4e6cd508 // fadd v8.2d, v8.2d, v12.2d
+	WORD $0x4e6dd529 // fadd v9.2d, v9.2d, v13.2d
+	WORD $0x4e6ed54a // fadd v10.2d, v10.2d, v14.2d
+	WORD $0x4e6fd56b // fadd v11.2d, v11.2d, v15.2d
+	ADD $32, R9, R9
+	ADD $32, R10, R10
+	SUBS $1, R11, R11
+	BNE lanes4row
 
-lanes2rows:
-	FMOVQ F1, (R2)
-	FMOVQ F2, 16(R2)
-	ADD $32, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R1, R1
+lanes4rows:
+	FMOVQ F8, (R4)
+	FMOVQ F9, 16(R4)
+	FMOVQ F10, 32(R4)
+	FMOVQ F11, 48(R4)
+	ADD R7, R2, R2
+	ADD R8, R3, R3
+	ADD $64, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	SUB $8, R1, R1
 	B columns
 
 lanes1:
-	FMOVQ (R2), F1
-	MOVD n+80(FP), R8
-	CBZ R8, lanes1rows
+	VLD1R (R5), [V0.S4]
+	VLD1R (R6), [V1.S4]
+	FMOVQ (R4), F2
+	MOVD n+88(FP), R11
+	CBZ R11, lanes1rows
 	PCALIGN $32
 
 lanes1row:
-	FMOVD (R7), F2
-	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	FMOVD F2, (R6)
-	WORD $0x0e617842 // fcvtl v2.2d, v2.2s
-	WORD $0x6e62dc42 // fmul v2.2d, v2.2d, v2.2d
-	WORD $0x4e62d421 // fadd v1.2d, v1.2d, v2.2d
-	ADD R5, R6, R6
-	ADD R5, R7, R7
-	SUBS $1, R8, R8
+	FMOVD (R10), F3
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	FMOVD F3, (R9)
+	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
+	WORD $0x6e63dc63 // fmul v3.2d, v3.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	ADD $32, R9, R9
+	ADD $32, R10, R10
+	SUBS $1, R11, R11
 	BNE lanes1row
 
 lanes1rows:
-	FMOVQ F1, (R2)
-	ADD $16, R2, R2
+	FMOVQ F2, (R4)
+	ADD $8, R2, R2
 	ADD $8, R3, R3
-	ADD $8, R4, R4
+	ADD $16, R4, R4
 	SUB $2, R1, R1
 	B columns
 
 end:
 	RET
 
-// func rowNormTermsNEON(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-140
+// func rowNormTermsNEON(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
+TEXT ·rowNormTermsNEON(SB), NOSPLIT, $0-168
 	MOVD $lanesNEON<>(SB), R0
-	MOVWU inv+136(FP), R1
-	VDUP R1, V0.S4
 	MOVD sums_len+8(FP), R1
 	MOVD y_base+48(FP), R2
-	MOVD dy_base+72(FP), R3
-	MOVD weight_base+96(FP), R4
+	MOVD dy_base+80(FP), R3
+	MOVD weight_base+112(FP), R4
 	MOVD sums_base+0(FP), R5
 	MOVD dots_base+24(FP), R6
-	MOVD ld+120(FP), R7
-	LSL $2, R7, R7
+	MOVD invs_base+144(FP), R7
+	MOVD ldy+72(FP), R8
+	LSL $2, R8, R8
+	MOVD ldd+104(FP), R9
+	LSL $2, R9, R9
 
 columns:
 	CBZ R1, end
-	MOVD R2, R8
-	MOVD R3, R9
-	MOVD R4, R10
-	CMP $4, R1
-	BGE lanes2
+	MOVD R2, R10
+	MOVD R3, R11
+	MOVD R4, R12
+	CMP $8, R1
+	BGE lanes4
 	CMP $2, R1
 	BGE lanes1
 
 	// What is left of a vector.
+	VLD1R (R7), [V0.S4]
 	FMOVD (R5), F1
 	FMOVD (R6), F2
-	MOVD n+128(FP), R11
-	CBZ R11, singlerows
+	MOVD n+136(FP), R13
+	CBZ R13, singlerows
 	PCALIGN $32
 
 singlerow:
-	FMOVS (R10), F3
-	FMOVS (R9), F4
+	FMOVS (R12), F3
+	FMOVS (R11), F4
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
-	FMOVS (R8), F4
+	FMOVS (R10), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	ADD R7, R8, R8
-	ADD R7, R9, R9
-	ADD R7, R10, R10
-	SUBS $1, R11, R11
+	VFMLA V4.D2, V3.D2, V2.D2
+	ADD $32, R10, R10
+	ADD $32, R11, R11
+	ADD $32, R12, R12
+	SUBS $1, R13, R13
 	BNE singlerow
 
 singlerows:
@@ -34242,77 +34417,105 @@ singlerows:
 	SUB $1, R1, R1
 	B columns
 
-lanes2:
-	FMOVQ (R5), F1
-	FMOVQ 16(R5), F2
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	MOVD n+128(FP), R11
-	CBZ R11, lanes2rows
+lanes4:
+	VLD1R (R7), [V0.S4]
+	VLD1R (R7), [V1.S4]
+	VLD1R (R7), [V2.S4]
+	VLD1R (R7), [V3.S4]
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
+	MOVD n+136(FP), R13
+	CBZ R13, lanes4rows
 	PCALIGN $32
 
-lanes2row:
-	FMOVD (R10), F5
-	FMOVD 8(R10), F6
-	FMOVD (R9), F7
-	FMOVD 8(R9), F8
-	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
-	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x0e6178a5 // fcvtl v5.2d, v5.2s
-	WORD $0x0e6178c6 // fcvtl v6.2d, v6.2s
-	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
-	WORD $0x4e66d442 // fadd v2.2d, v2.2d, v6.2d
-	FMOVD (R8), F7
-	FMOVD 8(R8), F8
-	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x0e6178e7 // fcvtl v7.2d, v7.2s
-	WORD $0x0e617908 // fcvtl v8.2d, v8.2s
-	WORD $0x6e67dca5 // fmul v5.2d, v5.2d, v7.2d
-	WORD $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
-	WORD $0x4e65d463 // fadd v3.2d, v3.2d, v5.2d
-	WORD $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
-	ADD R7, R8, R8
-	ADD R7, R9, R9
-	ADD R7, R10, R10
-	SUBS $1, R11, R11
-	BNE lanes2row
+lanes4row:
+	FMOVD (R12), F12
+	FMOVD 8(R12), F13
+	FMOVD 16(R12), F14
+	FMOVD 24(R12), F15
+	FMOVD (R11), F16
+	FMOVD 8(R11), F17
+	FMOVD 16(R11), F18
+	FMOVD 24(R11), F19
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x0e61798c // fcvtl v12.2d, v12.2s
+	WORD $0x0e6179ad // fcvtl v13.2d, v13.2s
+	WORD $0x0e6179ce // fcvtl v14.2d, v14.2s
+	WORD $0x0e6179ef // fcvtl v15.2d, v15.2s
+	WORD $0x4e6cd484 // fadd v4.2d, v4.2d, v12.2d
+	WORD $0x4e6dd4a5 // fadd v5.2d, v5.2d, v13.2d
+	WORD $0x4e6ed4c6 // fadd v6.2d, v6.2d, v14.2d
+	WORD $0x4e6fd4e7 // fadd v7.2d, v7.2d, v15.2d
+	FMOVD (R10), F16
+	FMOVD 8(R10), F17
+	FMOVD 16(R10), F18
+	FMOVD 24(R10), F19
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	WORD $0x0e617a10 // fcvtl v16.2d, v16.2s
+	WORD $0x0e617a31 // fcvtl v17.2d, v17.2s
+	WORD $0x0e617a52 // fcvtl v18.2d, v18.2s
+	WORD $0x0e617a73 // fcvtl v19.2d, v19.2s
+	VFMLA V16.D2, V12.D2, V8.D2
+	VFMLA V17.D2, V13.D2, V9.D2
+	VFMLA V18.D2, V14.D2, V10.D2
+	VFMLA V19.D2, V15.D2, V11.D2
+	ADD $32, R10, R10
+	ADD $32, R11, R11
+	ADD $32, R12, R12
+	SUBS $1, R13, R13
+	BNE lanes4row
 
-lanes2rows:
-	FMOVQ F1, (R5)
-	FMOVQ F2, 16(R5)
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $32, R5, R5
-	ADD $32, R6, R6
-	SUB $4, R1, R1
+lanes4rows:
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	FMOVQ F10, 32(R6)
+	FMOVQ F11, 48(R6)
+	ADD R8, R2, R2
+	ADD R9, R3, R3
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	ADD $4, R7, R7
+	SUB $8, R1, R1
 	B columns
 
 lanes1:
+	VLD1R (R7), [V0.S4]
 	FMOVQ (R5), F1
 	FMOVQ (R6), F2
-	MOVD n+128(FP), R11
-	CBZ R11, lanes1rows
+	MOVD n+136(FP), R13
+	CBZ R13, lanes1rows
 	PCALIGN $32
 
 lanes1row:
-	FMOVD (R10), F3
-	FMOVD (R9), F4
+	FMOVD (R12), F3
+	FMOVD (R11), F4
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x0e617863 // fcvtl v3.2d, v3.2s
 	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
-	FMOVD (R8), F4
+	FMOVD (R10), F4
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	WORD $0x0e617884 // fcvtl v4.2d, v4.2s
-	WORD $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
-	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
-	ADD R7, R8, R8
-	ADD R7, R9, R9
-	ADD R7, R10, R10
-	SUBS $1, R11, R11
+	VFMLA V4.D2, V3.D2, V2.D2
+	ADD $32, R10, R10
+	ADD $32, R11, R11
+	ADD $32, R12, R12
+	SUBS $1, R13, R13
 	BNE lanes1row
 
 lanes1rows:

@@ -506,6 +506,11 @@ func rmsNormRVV(dst []float32, ldd int, src []float32, lds int, n int, weight []
 //go:noescape
 func layerNormRVV(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
+// meansRVV is Norms.Means, see package ukernel.
+//
+//go:noescape
+func meansRVV(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+
 // exp2RVV is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
@@ -761,20 +766,15 @@ func rowQuotientsRVV(x []float32, ld int, n int, d int, sums []float64, inverses
 //go:noescape
 func rowSoftmaxGradientsRVV(dx []float32, dy []float32, y []float32, ld int, n int, d int, sums []float64)
 
-// rowCenterRVV is Rows.Center, see package ukernel.
-//
-//go:noescape
-func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-
 // rowSquaresRVV is Rows.Squares, see package ukernel.
 //
 //go:noescape
-func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
+func rowSquaresRVV(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
 
 // rowNormTermsRVV is Rows.NormTerms, see package ukernel.
 //
 //go:noescape
-func rowNormTermsRVV(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
+func rowNormTermsRVV(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 
 // rowNormGradientsRVV is Rows.NormGradients, see package ukernel.
 //

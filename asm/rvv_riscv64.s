@@ -7857,6 +7857,73 @@ elements:
 rows:
 	RET
 
+// func meansRVV(means []float32, x []float32, ld int, n int, d int, centers []float32, size float32)
+TEXT ·meansRVV(SB), NOSPLIT, $0-100
+	MOV x_base+24(FP), X5
+	MOV means_base+0(FP), X9
+	MOV centers_base+72(FP), X10
+	MOV ld+48(FP), X12
+	SLLI $2, X12, X12
+	MOV n+56(FP), X11
+	BEQZ X11, rows
+row:
+	MOVF (X10), F0
+	MOV $32, X8
+	VSETVLI X8, E32, M8, TA, MA, X8
+	VMVVI $0, V8
+	VMVVI $0, V16
+	MOV X5, X6
+	MOV d+64(FP), X7
+mean:
+	MOV $32, X8
+	BGE X7, X8, meanLower
+	MOV X7, X8
+meanLower:
+	VSETVLI X8, E32, M8, TU, MA, X8
+	VLE32V (X6), V24
+	VFSUBVF F0, V24, V24
+	VFADDVV V24, V8, V8
+	SUB X8, X7, X7
+	SLLI $2, X8, X8
+	ADD X8, X6, X6
+	BEQZ X7, meanSum
+	MOV $32, X8
+	BGE X7, X8, meanUpper
+	MOV X7, X8
+meanUpper:
+	VSETVLI X8, E32, M8, TU, MA, X8
+	VLE32V (X6), V24
+	VFSUBVF F0, V24, V24
+	VFADDVV V24, V16, V16
+	SUB X8, X7, X7
+	SLLI $2, X8, X8
+	ADD X8, X6, X6
+	BNEZ X7, mean
+meanSum:
+
+	// The upper half of the chains is added to the lower half until one is left.
+	MOV $32, X8
+	VSETVLI X8, E32, M8, TA, MA, X7
+	VFADDVV V16, V8, V8
+	SRLI $1, X8, X8
+meanHalf:
+	VSETVLI X8, E32, M8, TA, MA, X7
+	VSLIDEDOWNVX X8, V8, V24
+	VFADDVV V24, V8, V8
+	SRLI $1, X8, X8
+	BNEZ X8, meanHalf
+	VFMVFS V8, F1
+	MOVF size+96(FP), F2
+	FDIVS F2, F1, F1
+	MOVF F1, (X9)
+	ADD $4, X9, X9
+	ADD $4, X10, X10
+	ADD X12, X5, X5
+	ADD $-1, X11, X11
+	BNEZ X11, row
+rows:
+	RET
+
 // func exp2RVV(dst []float32, src []float32)
 TEXT ·exp2RVV(SB), NOSPLIT, $0-48
 	MOV dst_len+8(FP), X5
@@ -11386,138 +11453,123 @@ rows:
 done:
 	RET
 
-// func rowCenterRVV(sums []float32, dst []float32, src []float32, ld int, n int, shift float32)
-TEXT ·rowCenterRVV(SB), NOSPLIT, $0-92
+// func rowSquaresRVV(sums []float64, dst []float32, ldd int, src []float32, lds int, n int, centers []float32, rests []float32)
+TEXT ·rowSquaresRVV(SB), NOSPLIT, $0-144
 	MOV sums_len+8(FP), X5
-	MOV sums_base+0(FP), X7
-	MOV dst_base+24(FP), X8
-	MOV src_base+48(FP), X9
-	MOV ld+72(FP), X10
-	SLLI $2, X10, X10
-	MOVF shift+88(FP), F0
-	BEQZ X5, done
-lanes:
-	VSETVLI X5, E32, M8, TA, MA, X6
-	VLE32V (X7), V8
-	MOV X8, X11
-	MOV X9, X12
-	MOV n+80(FP), X13
-	BEQZ X13, rows
-row:
-	VLE32V (X12), V16
-	VFSUBVF F0, V16, V16
-	VSE32V V16, (X11)
-	VFADDVV V16, V8, V8
-	ADD X10, X11, X11
-	ADD X10, X12, X12
-	ADD $-1, X13, X13
-	BNEZ X13, row
-rows:
-	VSE32V V8, (X7)
-	SUB X6, X5, X5
-	SLLI $2, X6, X6
-	ADD X6, X7, X7
-	ADD X6, X8, X8
-	ADD X6, X9, X9
-	BNEZ X5, lanes
-done:
-	RET
-
-// func rowSquaresRVV(sums []float64, dst []float32, src []float32, ld int, n int, shift float32)
-TEXT ·rowSquaresRVV(SB), NOSPLIT, $0-92
-	MOV sums_len+8(FP), X5
-	MOV sums_base+0(FP), X7
-	MOV dst_base+24(FP), X8
-	MOV src_base+48(FP), X9
-	MOV ld+72(FP), X10
-	SLLI $2, X10, X10
-	MOVF shift+88(FP), F0
-	BEQZ X5, done
-lanes:
-	VSETVLI X5, E64, M8, TA, MA, X6
-	VLE64V (X7), V8
-	MOV X8, X11
-	MOV X9, X12
-	MOV n+80(FP), X13
-	BEQZ X13, rows
-row:
-	VSETVLI X0, E32, M4, TA, MA, X0
-	VLE32V (X12), V16
-	VFSUBVF F0, V16, V16
-	VSE32V V16, (X11)
-	VFWCVTFFV V16, V24
-	VSETVLI X0, E64, M8, TA, MA, X0
-	VFMULVV V24, V24, V24
-	VFADDVV V24, V8, V8
-	ADD X10, X11, X11
-	ADD X10, X12, X12
-	ADD $-1, X13, X13
-	BNEZ X13, row
-rows:
-	VSE64V V8, (X7)
-	SUB X6, X5, X5
-	SLLI $2, X6, X6
-	ADD X6, X7, X7
-	ADD X6, X7, X7
-	ADD X6, X8, X8
-	ADD X6, X9, X9
-	BNEZ X5, lanes
-done:
-	RET
-
-// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, dy []float32, weight []float32, ld int, n int, inv float32)
-TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-140
-	MOV sums_len+8(FP), X5
-	MOV y_base+48(FP), X7
-	MOV dy_base+72(FP), X8
-	MOV weight_base+96(FP), X9
-	MOV sums_base+0(FP), X10
-	MOV dots_base+24(FP), X11
-	MOV ld+120(FP), X12
+	MOV dst_base+24(FP), X7
+	MOV src_base+56(FP), X8
+	MOV sums_base+0(FP), X9
+	MOV centers_base+96(FP), X10
+	MOV rests_base+120(FP), X11
+	MOV ldd+48(FP), X12
 	SLLI $2, X12, X12
-	MOVF inv+136(FP), F0
+	MOV lds+80(FP), X13
+	SLLI $2, X13, X13
 	BEQZ X5, done
 lanes:
-	VSETVLI X5, E64, M4, TA, MA, X6
-	VLE64V (X10), V4
-	VLE64V (X11), V8
-	MOV X7, X13
-	MOV X8, X14
-	MOV X9, X15
-	MOV n+128(FP), X16
+	MOV $8, X6
+	BGE X5, X6, begin
+	MOV X5, X6
+begin:
+	VSETVLI X6, E64, M4, TA, MA, X6
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOVF (X10), F0
+	MOVF (X11), F1
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VLE64V (X9), V12
+	MOV X7, X14
+	MOV X8, X15
+	MOV n+88(FP), X16
 	BEQZ X16, rows
 row:
 	VSETVLI X0, E32, M2, TA, MA, X0
-	VLE32V (X15), V12
-	VLE32V (X14), V16
-	VFMULVV V16, V12, V12
-	VFWCVTFFV V12, V16
+	VLE32V (X15), V16
+	VFSUBVF F0, V16, V16
+	VFSUBVF F1, V16, V16
+	VSE32V V16, (X14)
+	VFWCVTFFV V16, V20
 	VSETVLI X0, E64, M4, TA, MA, X0
-	VFADDVV V16, V4, V4
-	VSETVLI X0, E32, M2, TA, MA, X0
-	VLE32V (X13), V12
-	VFMULVF F0, V12, V12
-	VFWCVTFFV V12, V20
-	VSETVLI X0, E64, M4, TA, MA, X0
-	VFMULVV V20, V16, V16
-	VFADDVV V16, V8, V8
-	ADD X12, X13, X13
-	ADD X12, X14, X14
-	ADD X12, X15, X15
+	VFMULVV V20, V20, V20
+	VFADDVV V20, V12, V12
+	ADD $32, X14, X14
+	ADD $32, X15, X15
 	ADD $-1, X16, X16
 	BNEZ X16, row
 rows:
-	VSE64V V4, (X10)
-	VSE64V V8, (X11)
+	VSE64V V12, (X9)
 	SUB X6, X5, X5
 	SLLI $2, X6, X6
-	ADD X6, X7, X7
-	ADD X6, X8, X8
+	ADD X12, X7, X7
+	ADD X13, X8, X8
 	ADD X6, X9, X9
+	ADD X6, X9, X9
+	ADD $4, X10, X10
+	ADD $4, X11, X11
+	BNEZ X5, lanes
+done:
+	RET
+
+// func rowNormTermsRVV(sums []float64, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
+TEXT ·rowNormTermsRVV(SB), NOSPLIT, $0-168
+	MOV sums_len+8(FP), X5
+	MOV y_base+48(FP), X7
+	MOV dy_base+80(FP), X8
+	MOV weight_base+112(FP), X9
+	MOV sums_base+0(FP), X10
+	MOV dots_base+24(FP), X11
+	MOV invs_base+144(FP), X12
+	MOV ldy+72(FP), X13
+	SLLI $2, X13, X13
+	MOV ldd+104(FP), X14
+	SLLI $2, X14, X14
+	BEQZ X5, done
+lanes:
+	MOV $8, X6
+	BGE X5, X6, begin
+	MOV X5, X6
+begin:
+	VSETVLI X6, E64, M4, TA, MA, X6
+	VSETVLI X0, E32, M2, TA, MA, X0
+	MOVF (X12), F0
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VLE64V (X10), V8
+	VLE64V (X11), V12
+	MOV X7, X15
+	MOV X8, X16
+	MOV X9, X17
+	MOV n+136(FP), X18
+	BEQZ X18, rows
+row:
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X17), V16
+	VLE32V (X16), V20
+	VFMULVV V20, V16, V16
+	VFWCVTFFV V16, V20
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFADDVV V20, V8, V8
+	VSETVLI X0, E32, M2, TA, MA, X0
+	VLE32V (X15), V16
+	VFMULVF F0, V16, V16
+	VFWCVTFFV V16, V24
+	VSETVLI X0, E64, M4, TA, MA, X0
+	VFMACCVV V24, V20, V12
+	ADD $32, X15, X15
+	ADD $32, X16, X16
+	ADD $32, X17, X17
+	ADD $-1, X18, X18
+	BNEZ X18, row
+rows:
+	VSE64V V8, (X10)
+	VSE64V V12, (X11)
+	SUB X6, X5, X5
+	SLLI $2, X6, X6
+	ADD X13, X7, X7
+	ADD X14, X8, X8
 	ADD X6, X10, X10
 	ADD X6, X10, X10
 	ADD X6, X11, X11
 	ADD X6, X11, X11
+	ADD $4, X12, X12
 	BNEZ X5, lanes
 done:
 	RET

@@ -676,9 +676,13 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 		RMSNorm:   rmsNormAVX2,
 		LayerNorm: layerNormAVX2,
 	}},
+	{ISA: "avx2", Kernels: ukernel.Norms{
+		Means: meansAVX2,
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormAVX512,
 		LayerNorm: layerNormAVX512,
+		Means:     meansAVX512,
 	}},
 }
 
@@ -722,7 +726,6 @@ var Activations = []ukernel.Override[ukernel.Activations]{
 var Rows = []ukernel.Override[ukernel.Rows]{
 	{ISA: "avx2", Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX2,
-		Center:        rowCenterAVX2,
 		NormGradients: rowNormGradientsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Rows{
@@ -730,18 +733,17 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Dots:             rowDotsAVX2,
 		SoftmaxGradients: rowSoftmaxGradientsAVX2,
 		Squares:          rowSquaresAVX2,
-		NormTerms:        rowNormTermsAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Rows{
 		DotsWith:  rowDotsWithAVX2,
 		AddScaled: rowAddScaledAVX2,
 		Powers:    rowPowersAVX2,
 		Quotients: rowQuotientsAVX2,
+		NormTerms: rowNormTermsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Rows{
 		Largest:       rowLargestAVX512,
 		Powers:        rowPowersAVX512,
-		Center:        rowCenterAVX512,
 		NormGradients: rowNormGradientsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.Rows{

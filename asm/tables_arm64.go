@@ -236,6 +236,7 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "neon", Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormNEON,
 		LayerNorm: layerNormNEON,
+		Means:     meansNEON,
 	}},
 }
 
@@ -269,7 +270,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Powers:           rowPowersNEON,
 		Quotients:        rowQuotientsNEON,
 		SoftmaxGradients: rowSoftmaxGradientsNEON,
-		Center:           rowCenterNEON,
 		Squares:          rowSquaresNEON,
 		NormTerms:        rowNormTermsNEON,
 		NormGradients:    rowNormGradientsNEON,

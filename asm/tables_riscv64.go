@@ -210,6 +210,7 @@ var Norms = []ukernel.Override[ukernel.Norms]{
 	{ISA: "rvv", Kernels: ukernel.Norms{
 		RMSNorm:   rmsNormRVV,
 		LayerNorm: layerNormRVV,
+		Means:     meansRVV,
 	}},
 }
 
@@ -243,7 +244,6 @@ var Rows = []ukernel.Override[ukernel.Rows]{
 		Powers:           rowPowersRVV,
 		Quotients:        rowQuotientsRVV,
 		SoftmaxGradients: rowSoftmaxGradientsRVV,
-		Center:           rowCenterRVV,
 		Squares:          rowSquaresRVV,
 		NormTerms:        rowNormTermsRVV,
 		NormGradients:    rowNormGradientsRVV,

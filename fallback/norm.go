@@ -26,8 +26,8 @@ func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias [
 	bias = window(bias, 0, d)
 	for i := range n {
 		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
-		mean := chains(x, func(x, acc float32) float32 { return acc + x }) / size
-		rest := chains(x, func(x, acc float32) float32 { return acc + (x - mean) }) / size
+		mean := meanLess(x, 0, size)
+		rest := meanLess(x, mean, size)
 		inv := inverseRoot(chains(x, func(x, acc float32) float32 {
 			z := (x - mean) - rest
 			return scalar.FMA(z, z, acc)
@@ -36,6 +36,18 @@ func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias [
 			y[e] = scalar.Canonical(scalar.FMA(float32(((x[e]-mean)-rest)*inv), w, bias[e]))
 		}
 	}
+}
+
+// means is Norms.Means.
+func means(to, x []float32, ld, n, d int, centers []float32, size float32) {
+	for i := range n {
+		to[i] = meanLess(window(x, i*ld, d), centers[i], size)
+	}
+}
+
+// meanLess is the mean of a row less a number. -0 less 0 is -0, as x is without it.
+func meanLess(x []float32, center, size float32) float32 {
+	return chains(x, func(x, acc float32) float32 { return acc + (x - center) }) / size
 }
 
 // add is Elementwise.Add. Every NaN becomes 0x7fc00000.

@@ -10,7 +10,7 @@ func Rows() ukernel.Rows {
 	return ukernel.Rows{
 		Largest: rowLargest, Sums: rowSums, Dots: rowDots, DotsWith: dotsWith, AddScaled: addScaled,
 		Powers: powers, Quotients: quotients, SoftmaxGradients: softmaxGradients,
-		Center: center, Squares: squares, NormTerms: normTerms, NormGradients: normGradients,
+		Squares: squares, NormTerms: normTerms, NormGradients: normGradients,
 	}
 }
 
@@ -98,38 +98,42 @@ func softmaxGradients(dx, dy, y []float32, ld, n, d int, sums []float64) {
 	}
 }
 
-func center(sums, dst, src []float32, ld, n int, shift float32) {
-	for i := range n {
-		to, from := window(dst, i*ld, len(sums)), window(src, i*ld, len(sums))
-		for e, x := range from {
-			to[e] = x - shift
-			sums[e] += to[e]
-		}
+// eachChained calls f for rows of which 8 elements at a time are added to chains, with the chains of
+// each.
+func eachChained(sums int, f func(row, first, end int)) {
+	for first := 0; first < sums; first += doubleChains {
+		f(first/doubleChains, first, min(first+doubleChains, sums))
 	}
 }
 
-func squares(sums []float64, dst, src []float32, ld, n int, shift float32) {
-	for i := range n {
-		to, from := window(dst, i*ld, len(sums)), window(src, i*ld, len(sums))
-		for e, x := range from {
-			z := x - shift
-			to[e] = z
-			sums[e] += float64(z) * float64(z)
+const doubleChains = 8
+
+func squares(sums []float64, dst []float32, ldd int, src []float32, lds, n int, centers, rests []float32) {
+	eachChained(len(sums), func(row, first, end int) {
+		sums, center, rest := sums[first:end], centers[row], rests[row]
+		for s := range n {
+			to, from := window(dst, row*ldd+s*doubleChains, len(sums)), window(src, row*lds+s*doubleChains, len(sums))
+			for e, x := range from {
+				z := (x - center) - rest
+				to[e] = z
+				sums[e] += float64(z) * float64(z)
+			}
 		}
-	}
+	})
 }
 
-func normTerms(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
-	w := len(sums)
-	dots = dots[:w]
-	for i := range n {
-		y, weight := window(y, i*ld, w), window(weight, i*ld, w)
-		for e, d := range window(dy, i*ld, w) {
-			g := float32(d * weight[e])
-			sums[e] += float64(g)
-			dots[e] += float64(g) * float64(float32(y[e]*inv))
+func normTerms(sums, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32) {
+	eachChained(len(sums), func(row, first, end int) {
+		sums, dots, inv := sums[first:end], dots[first:end], invs[row]
+		for s := range n {
+			y, weight := window(y, row*ldy+s*doubleChains, len(sums)), window(weight, s*doubleChains, len(sums))
+			for e, d := range window(dy, row*ldd+s*doubleChains, len(sums)) {
+				g := float32(d * weight[e])
+				sums[e] += float64(g)
+				dots[e] += float64(g) * float64(float32(y[e]*inv))
+			}
 		}
-	}
+	})
 }
 
 func normGradients(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {

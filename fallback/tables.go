@@ -68,7 +68,9 @@ func Elementwise() ukernel.Elementwise {
 }
 
 // Norms returns the norms of rows.
-func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
+func Norms() ukernel.Norms {
+	return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm, Means: means}
+}
 
 // Unit returns steps between products, and no products: without a unit for tiles others compute the
 // same ones. It has no RoundHalves, which products by tiles alone take.

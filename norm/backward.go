@@ -169,9 +169,10 @@ type backwardJob struct {
 // numbers of the rows, and the chains of their sums.
 type gradientGroup struct {
 	y                  []float32 // and a row for the sums that nobody wants
+	mean, rest         [groupRows]float32
 	inv, center, slope [groupRows]float32
-	chains             [groupRows][contract.NormChains]float32
-	sums, dots         [groupRows][doubleChains]float64
+	chains             [contract.NormChains]float32
+	sums, dots         [groupRows * doubleChains]float64
 	usage              parallel.Usage
 	memory             parallel.Memory
 }
@@ -184,7 +185,8 @@ const (
 	groupBlocks = 32
 
 	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
-	// they are more than two, so that they are still in L2 when they are read again.
+	// they are more than two, so that they are still in L2 when they are read again. Their number is
+	// even, as kernels take two rows side by side.
 	groupRows     = 8
 	groupElements = 1 << 12
 
@@ -205,7 +207,7 @@ var (
 )
 
 // groupOf returns how many rows of d elements are computed at a time.
-func groupOf(d int) int { return min(max(groupElements/max(d, 1), 2), groupRows) }
+func groupOf(d int) int { return min(max(groupElements/max(d, 1)&^1, 2), groupRows) }
 
 func (s *gradientGroup) fit(d int) {
 	parallel.Fit(&s.memory, &s.usage, &s.y, (groupOf(d)+1)*d, parallel.Make[float32])
@@ -321,34 +323,32 @@ func (m *matrix) row(i int) []float32 { return m.x[i*m.ld:][:m.d] }
 // done for all rows before the next one, which then need not wait for its sums.
 func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
 	k, size := j.tier.Rows(), float64(x.d)
-	var shifts [groupRows]float32 // what rounding took from the means
-	to := matrix{s.y, 0, x.d}     // a copy of x that nobody reads
+	to := matrix{s.y, 0, x.d} // a copy of x that nobody reads
 	y = x
+	clear(s.mean[:n])
+	clear(s.rest[:n])
 	if j.layer {
 		to = matrix{s.y, x.d, x.d}
-		s.shift(j.tier, to, x, &shifts, n)
-		y, x = to, to
+		x = s.means(j.tier, to, x, n)
+		y = to
 	}
-	clear(s.sums[:n])
-	clear(s.dots[:n])
+	sums, dots := s.sums[:n*doubleChains], s.dots[:n*doubleChains]
+	clear(sums)
+	eachChained(x.d, n, func(at, row, first, end, steps int) {
+		k.Squares(sums[first:end], to.x[row*to.ld+at:], to.ld, x.x[row*x.ld+at:], x.ld, steps, s.mean[row:], s.rest[row:])
+	})
 	for i := range n {
-		to, x, sums := to.row(i), x.row(i), s.sums[i][:]
-		eachChain(len(x), doubleChains, func(n, at, chains int) { k.Squares(sums[:chains], to[at:], x[at:], doubleChains, n, shifts[i]) })
+		s.inv[i] = float32(1 / math.Sqrt(sumOf(sums, i)/size+float64(j.eps)))
 	}
+	clear(sums)
+	clear(dots)
+	eachChained(x.d, n, func(at, row, first, end, steps int) {
+		k.NormTerms(sums[first:end], dots[first:end], y.x[row*y.ld+at:], y.ld, dy.x[row*dy.ld+at:], dy.ld, j.weight[at:], steps, s.inv[row:])
+	})
 	for i := range n {
-		s.inv[i] = float32(1 / math.Sqrt(scalar.SumOfHalves64(&s.sums[i])/size+float64(j.eps)))
-	}
-	clear(s.sums[:n])
-	for i := range n {
-		y, dy, sums, dots := y.row(i), dy.row(i), s.sums[i][:], s.dots[i][:]
-		eachChain(len(y), doubleChains, func(n, at, chains int) {
-			k.NormTerms(sums[:chains], dots[:chains], y[at:], dy[at:], j.weight[at:], doubleChains, n, s.inv[i])
-		})
-	}
-	for i := range n {
-		s.center[i], s.slope[i] = 0, float32(scalar.SumOfHalves64(&s.dots[i])/size)
+		s.center[i], s.slope[i] = 0, float32(sumOf(dots, i)/size)
 		if j.layer {
-			s.center[i] = float32(scalar.SumOfHalves64(&s.sums[i]) / size)
+			s.center[i] = float32(sumOf(sums, i) / size)
 		}
 	}
 	return y
@@ -356,6 +356,26 @@ func (s *gradientGroup) sum(j *backwardJob, x, dy matrix, n int) (y matrix) {
 
 // doubleChains is the number of chains of a sum in binary64.
 const doubleChains = 8
+
+// sumOf returns the sum of the chains of row i.
+func sumOf(chains []float64, i int) float64 {
+	return scalar.SumOfHalves64((*[doubleChains]float64)(chains[i*doubleChains:]))
+}
+
+// eachChained calls f for steps that fill the chains of n rows of d elements, from element at on,
+// and then for what is left of each row. The chains are those from first to end-1. Sums go on from one
+// part of the rows to the next.
+func eachChained(d, n int, f func(at, row, first, end, steps int)) {
+	left, most := d%doubleChains, partElements/n/doubleChains
+	for at := 0; at < d-left; at += most * doubleChains {
+		f(at, 0, 0, n*doubleChains, min(most, (d-left-at)/doubleChains))
+	}
+	if left > 0 {
+		for i := range n {
+			f(d-left, i, i*doubleChains, i*doubleChains+left, 1)
+		}
+	}
+}
 
 // partElements is how many elements of a row one call of a kernel takes, in which the goroutine
 // cannot be preempted.
@@ -380,25 +400,36 @@ func add(t *tier.Tier, dst, x, y []float32) {
 	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
-// shift is y = x - mean(x) for n rows, with the mean of a LayerNorm. rests become the means of y.
-func (s *gradientGroup) shift(t *tier.Tier, y, x matrix, rests *[groupRows]float32, n int) {
+// means finds the means of n rows, and what rounding took from them, at first 0. It returns the
+// rows: x, or y with x less the means if rows are too long for a kernel that adds up whole ones.
+func (s *gradientGroup) means(t *tier.Tier, y, x matrix, n int) matrix {
+	k, size := t.Norms(), float32(x.d)
+	if x.d > partElements {
+		s.longMeans(t, y, x, n)
+		return y
+	}
+	for at, step := 0, partElements/x.d; at < n; at += step {
+		n := min(step, n-at)
+		k.Means(s.mean[at:], x.x[at*x.ld:], x.ld, n, x.d, s.rest[at:], size) // less 0
+		k.Means(s.rest[at:], x.x[at*x.ld:], x.ld, n, x.d, s.mean[at:], size)
+	}
+	return x
+}
+
+// longMeans does it in parts. The means of y are what is left to subtract.
+func (s *gradientGroup) longMeans(t *tier.Tier, y, x matrix, n int) {
 	const all = contract.NormChains
-	size := float32(x.d)
-	clear(s.chains[:n])
-	for i := range n {
-		x, sums := x.row(i), s.chains[i][:]
+	mean := func(x []float32) float32 {
+		sums := s.chains[:]
+		clear(sums)
 		eachChain(len(x), all, func(n, at, chains int) { t.Elementwise().AddRows(sums[:chains], x[at:], all, n) })
-	}
-	var means [groupRows]float32
-	for i := range n {
-		means[i] = rows.SumOfHalves(t, s.chains[i][:]) / size
-	}
-	clear(s.chains[:n])
-	for i := range n {
-		x, y, sums := x.row(i), y.row(i), s.chains[i][:]
-		eachChain(len(x), all, func(n, at, chains int) { t.Rows().Center(sums[:chains], y[at:], x[at:], all, n, means[i]) })
+		return rows.SumOfHalves(t, sums) / float32(len(x))
 	}
 	for i := range n {
-		rests[i] = rows.SumOfHalves(t, s.chains[i][:]) / size
+		s.mean[i] = mean(x.row(i))
+		eachChained(x.d, 1, func(at, _, _, end, steps int) {
+			t.Rows().Squares(s.sums[:end], y.row(i)[at:], 0, x.row(i)[at:], 0, steps, s.mean[i:], s.rest[i:])
+		})
+		s.mean[i] = mean(y.row(i))
 	}
 }

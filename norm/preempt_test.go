@@ -19,19 +19,21 @@ func measured(t *tier.Tier, most *int) *tier.Tier {
 			k := *to
 			to.Add = func(dst, x, y []float32) { note(len(dst)); k.Add(dst, x, y) }
 			to.AddRows = func(dst, src []float32, lds, n int) { note(len(dst) * n); k.AddRows(dst, src, lds, n) }
+		case *ukernel.Norms:
+			k := *to
+			to.Means = func(means, x []float32, ld, n, d int, centers []float32, size float32) {
+				note(n * d)
+				k.Means(means, x, ld, n, d, centers, size)
+			}
 		case *ukernel.Rows:
 			k := *to
-			to.Center = func(sums, dst, src []float32, ld, n int, shift float32) {
+			to.Squares = func(sums []float64, dst []float32, ldd int, src []float32, lds, n int, centers, rests []float32) {
 				note(len(sums) * n)
-				k.Center(sums, dst, src, ld, n, shift)
+				k.Squares(sums, dst, ldd, src, lds, n, centers, rests)
 			}
-			to.Squares = func(sums []float64, dst, src []float32, ld, n int, shift float32) {
+			to.NormTerms = func(sums, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32) {
 				note(len(sums) * n)
-				k.Squares(sums, dst, src, ld, n, shift)
-			}
-			to.NormTerms = func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
-				note(len(sums) * n)
-				k.NormTerms(sums, dots, y, dy, weight, ld, n, inv)
+				k.NormTerms(sums, dots, y, ldy, dy, ldd, weight, n, invs)
 			}
 			to.NormGradients = func(dx []float32, ldx int, dy []float32, ldd int, y []float32, ldy, n int, weight, dWeight, dBias, centers, slopes, invs []float32) {
 				note(len(weight) * n)

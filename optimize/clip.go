@@ -84,6 +84,7 @@ type clip struct {
 type squares struct {
 	sums    [8]float64
 	numbers [clipBlock]float32
+	zero    [1]float32 // is subtracted
 }
 
 var squaresOf = parallel.FreeList[squares]{}
@@ -143,9 +144,9 @@ func (j *clip) sumSlices(s *squares, lo, hi int) {
 		}
 		clear(s.sums[:])
 		for ; len(g) >= chains; g = g[min(len(g)/chains*chains, clipBlock):] {
-			k.Squares(s.sums[:], s.numbers[:], g, chains, min(len(g), clipBlock)/chains, 0)
+			k.Squares(s.sums[:], s.numbers[:], 0, g, 0, min(len(g), clipBlock)/chains, s.zero[:], s.zero[:])
 		}
-		k.Squares(s.sums[:len(g)], s.numbers[:], g, chains, 1, 0)
+		k.Squares(s.sums[:len(g)], s.numbers[:], 0, g, 0, 1, s.zero[:], s.zero[:])
 		j.sums[i] = scalar.SumOfHalves64(&s.sums)
 	}
 }

@@ -2,6 +2,8 @@ package amd64
 
 import (
 	"fmt"
+	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -27,6 +29,8 @@ type laner struct {
 	bases   map[string]reg.GPVirtual       // of slices, if there is no loop over rows
 	rows    map[*lane.Stream]reg.GPVirtual // their pointers, if there is one
 	strides map[string]reg.GPVirtual
+	chained map[string]reg.GPVirtual // places in matrices whose rows are chains, by strides
+	first   reg.GPVirtual            // the number of the first of these rows
 	rares   map[*lane.Value]*rare
 	mask    reg.Register // of the last lanes, nil for whole vectors
 	wide    reg.Register // the same for float64, if that differs
@@ -84,9 +88,9 @@ func (g *gen) inline(f lane.Function, vectors, taken int) *lane.Frame[reg.VecVir
 
 func (m *laner) Traits() lane.Traits {
 	if m.EVEX() {
-		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true, Prefetch: true, Wide: true}
+		return lane.Traits{Exp2: lane.ByScaling, Masked: true, Halves: true, Fused: true, Skips: true, Prefetch: true, Wide: true, Wides: 8}
 	}
-	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true, Prefetch: true}
+	return lane.Traits{Exp2: lane.ByConversion, Halves: true, Fused: true, Skips: true, Prefetch: true, Wides: 4}
 }
 
 // Size leaves registers for the masks of the last lanes.
@@ -194,6 +198,13 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	if m.count == nil {
 		m.XORQ(m.at, m.at)
 	}
+	m.chained = map[string]reg.GPVirtual{}
+	for _, s := range p.Streams {
+		if s.Chains > 0 && !s.Spread && m.chained[s.Stride] == nil {
+			m.chained[s.Stride] = m.GP64()
+			m.XORQ(m.chained[s.Stride], m.chained[s.Stride])
+		}
+	}
 	if p.Count != "" && len(m.across) == 0 {
 		m.columns(p, p.Needed(plan.Widths, m.width()), left)
 		return
@@ -247,7 +258,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 func (m *laner) columns(p *lane.Program, widths []lane.Width, left reg.GPVirtual) {
 	widths = slices.DeleteFunc(slices.Clone(widths), func(w lane.Width) bool { return w.Vectors > 1 && p.Most > 0 && w.Vectors*m.width() > p.Most })
 	least := len(widths) - 1
-	masked := least > 0 && m.EVEX() && widths[0].Vectors*m.width() <= maskedLanes
+	masked := least > 0 && m.EVEX() && p.Chains == 0 && widths[0].Vectors*m.width() <= maskedLanes
 	m.Label("columns")
 	m.JumpIfZero(left, "end")
 	m.startRows(p)
@@ -390,6 +401,15 @@ func (m *laner) advance(p *lane.Program, lanes int) {
 			m.LEAQ(emit.Indexed(m.across[s].base, m.ld[0], uint8(min(n, pointedRows))), m.across[s].base)
 		}
 	}
+	for _, stride := range slices.Sorted(maps.Keys(m.chained)) {
+		if at := m.chained[stride]; lanes < p.Chains {
+			m.ADDQ(operand.U32(bytes), at)
+		} else if stride != "" {
+			for range lanes / p.Chains {
+				m.ADDQ(m.strides[stride], at)
+			}
+		}
+	}
 	if m.count == nil {
 		m.ADDQ(operand.U32(bytes), m.at)
 		return
@@ -442,15 +462,20 @@ func (m *laner) startRows(p *lane.Program) {
 			continue
 		}
 		m.rows[s] = m.Slice(s.Slice)
-		if s.Stride == "" {
-			continue
-		}
-		if !s.Spread {
+		switch {
+		case s.Chains > 0:
+			m.ADDQ(m.chained[s.Stride], m.rows[s])
+		case s.Stride != "" && !s.Spread:
 			m.ADDQ(m.at, m.rows[s])
 		}
-		if m.strides[s.Stride] == nil {
+		if s.Stride != "" && m.strides[s.Stride] == nil {
 			m.strides[s.Stride] = m.Stride(s.Stride)
 		}
+	}
+	if p.Chains > 0 {
+		m.first = m.GP64()
+		m.MOVQ(m.at, m.first)
+		m.SHRQ(operand.U8(bits.TrailingZeros(uint(4*p.Chains))), m.first)
 	}
 	for _, v := range p.Shared {
 		if v.Op == lane.Counter {
@@ -483,7 +508,9 @@ func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 // nextRow goes on by a row, but for streams whose rows lie in lanes.
 func (m *laner) nextRow(p *lane.Program) {
 	for _, s := range p.Streams {
-		if r := m.rows[s]; r != nil && s.Stride != "" {
+		if r := m.rows[s]; r != nil && s.Chains > 0 {
+			m.ADDQ(operand.U32(4*s.Chains), r)
+		} else if r != nil && s.Stride != "" {
 			m.ADDQ(m.strides[s.Stride], r)
 		} else if r != nil {
 			m.ADDQ(operand.U32(elementBytes(s)), r)
@@ -499,6 +526,18 @@ func (m *laner) nextRow(p *lane.Program) {
 // address is the address of a vector of a stream.
 func (m *laner) address(s *lane.Stream, vector int) operand.Mem {
 	bytes := vector * m.width() * elementBytes(s)
+	if row := 4 * s.Chains; row > 0 {
+		switch r := m.rows[s]; {
+		case s.Spread:
+			a := emit.Indexed(m.Slice(s.Slice), m.first, 4)
+			a.Disp = bytes / row * 4
+			return a
+		case bytes >= row && s.Stride != "":
+			return emit.Indexed(r, m.strides[s.Stride], uint8(bytes/row))
+		default:
+			return emit.At(r, bytes%row)
+		}
+	}
 	if r := m.rows[s]; r != nil {
 		return emit.At(r, bytes)
 	}
@@ -602,9 +641,15 @@ func (m *laner) Emit(_ *lane.Frame[reg.VecVirtual], n *lane.Value, to reg.VecVir
 	case lane.Store:
 		m.store(n.Stream, x(0), m.address(n.Stream, vector))
 	case lane.Soon:
-		if at := vector * m.width() * elementBytes(n.Stream); m.mask == nil && at%spec.LineBytes == 0 {
+		at := vector * m.width() * elementBytes(n.Stream)
+		if c := n.Stream.Chains; c > 0 {
+			at %= 4 * c
+		}
+		if m.mask == nil && at%spec.LineBytes == 0 {
 			m.PREFETCHT1(m.address(n.Stream, vector).Offset(lane.Ahead))
 		}
+	case lane.Same:
+		m.VBROADCASTSS(m.address(n.Stream, vector), dst)
 	case lane.Spread:
 		if n.Double {
 			m.VBROADCASTSD(m.address(n.Stream, 0), dst)
@@ -841,17 +886,17 @@ func (m *laner) way(n *lane.Value, vector int) {
 // lanesLess are the lanes in which the second operand is less than the first, as int32.
 func (m *laner) lanesLess(n *lane.Value, vector int) reg.GPVirtual {
 	const greater = 6
-	x, limit, bits := m.reg(n.Args[0], vector), m.op(n.Args[1], vector), m.GP32()
+	x, limit, less := m.reg(n.Args[0], vector), m.op(n.Args[1], vector), m.GP32()
 	if m.EVEX() {
 		k := m.K()
 		m.VPCMPD(operand.Imm(greater), limit, x, k)
-		m.KMOVW(k, bits)
+		m.KMOVW(k, less)
 	} else {
 		t := m.Vec()
 		m.VPCMPGTD(limit, x, t)
-		m.VMOVMSKPS(t, bits)
+		m.VMOVMSKPS(t, less)
 	}
-	return bits
+	return less
 }
 
 // chooseDouble emits a Select of float64.

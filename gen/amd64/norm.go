@@ -18,6 +18,20 @@ import (
 func (g *gen) RMSNorm()   { g.norm(spec.RMSNorm, false) }
 func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }
 
+// Means emits the means of rows less a number each.
+func (g *gen) Means() {
+	g.Kernel(spec.Means)
+	n := &normer{g: g, src: g.Slice("x"), d: g.Num("d"), centers: []reg.VecVirtual{g.Vec()}}
+	means, centers := g.Slice("means"), g.Slice("centers")
+	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
+		g.VBROADCASTSS(emit.At(centers, 0), n.centers[0])
+		g.VMOVSS(n.mean("mean"), emit.At(means, 0))
+		g.ADDQ(g.Stride("ld"), n.src)
+		g.Advance(4, means, centers)
+	})
+	g.Return()
+}
+
 // A normer emits a norm.
 type normer struct {
 	g                    *gen
@@ -46,13 +60,18 @@ func (g *gen) norm(f spec.Function, layer bool) {
 	g.Return()
 }
 
-// center emits the mean of x less the centers so far, and makes it the next center.
+// center makes the mean of x less the centers so far the next center.
 func (n *normer) center(name string) {
-	mean := n.g.Vec()
+	center := n.g.Vec()
+	n.g.VBROADCASTSS(n.mean(name), center)
+	n.centers = append(n.centers, center)
+}
+
+// mean emits the mean of x less the centers so far.
+func (n *normer) mean(name string) reg.Register {
 	sum := n.sum(name, func(x, acc reg.Register) { n.g.VADDPS(x, acc, acc) })
 	n.g.VDIVSS(n.g.Argument("size"), sum, sum)
-	n.g.VBROADCASTSS(sum, mean)
-	n.centers = append(n.centers, mean)
+	return sum
 }
 
 // subtract emits the subtraction of the centers from x.

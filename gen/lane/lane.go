@@ -35,6 +35,7 @@ type Kernel struct {
 	Step    int    // of a tile: it divides their number, if it is not 0
 	Vectors int    // at a time, at most
 	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
+	Chains  int    // lanes of a row of a Chained matrix, 0 if there is none
 	Body    func(b *Builder)
 }
 
@@ -53,6 +54,7 @@ const (
 	Load   // from Stream
 	Store  // the operand, to Stream
 	Spread // the number of Stream for this row, in all lanes
+	Same   // the number of Stream for the chains of a row
 	Gather // the number of Stream for this row at the distance of the operand, in bytes; a bool becomes a word
 	Soon   // a hint: what lies Ahead bytes further on in Stream is needed soon
 	Var    // a variable, at first the operand
@@ -147,6 +149,7 @@ type Stream struct {
 	Spread bool   // an element for each row, in place of lanes
 	Bytes  bool   // of bool
 	Across bool   // Stride is from lane to lane, and the next row is the next element
+	Chains int    // Stride is from some lanes to the next ones, and the next row is so many elements on
 }
 
 // A Program is a kernel for an instruction set.
@@ -189,6 +192,7 @@ type Traits struct {
 	Fused  bool // a MulAdd that underflows takes no longer than others, but a Mul does
 	Skips  bool // it has the steps of Builder.Rare, and CPUs that take long for subnormal numbers
 
+	Wides    int  // float64 of a vector, 0 with Lengths
 	Wide     bool // CPUs have kernels with narrower vectors, too, and take those that are Narrow
 	Prefetch bool // there are instructions for Soon
 
@@ -222,6 +226,9 @@ type Builder struct {
 
 // Build returns the program of a kernel.
 func Build(k Kernel, t Traits) *Program {
+	if k.Chains > 0 && t.Wides > 0 {
+		k.Vectors = max(2, k.Chains/t.Wides)
+	}
 	b := &Builder{Program: Program{Kernel: k}, Traits: t, streams: map[Stream]*Stream{}}
 	b.at = &b.before
 	k.Body(b)
@@ -333,6 +340,19 @@ func (b *Builder) Matrix(name, stride string) *Stream {
 // Across is a matrix whose rows are in the lanes: the rows of the program are its columns.
 func (b *Builder) Across(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride, Across: true})
+}
+
+// Chained is a matrix of which each row is in Chains lanes: these take its elements in turn, and are
+// the chains of a sum. A row of the program is an element of each. Without a distance all lanes
+// take the same row.
+func (b *Builder) Chained(name, stride string) *Stream {
+	return b.stream(Stream{Slice: name, Stride: stride, Chains: b.Chains})
+}
+
+// Same is the number of a slice for the lanes of a row of a Chained matrix.
+func (b *Builder) Same(name string) *Value {
+	s := b.stream(Stream{Slice: name, Chains: b.Chains, Spread: true})
+	return b.add(&Value{Op: Same, Stream: b.touch(s)})
 }
 
 // Gather is the number of each lane's row in a slice. off has the places of the first ones.

@@ -26,14 +26,8 @@ var rows = []Kernel{
 	{Function: spec.Powers, Number: "d", Vectors: 2, Body: powers},
 	{Function: spec.Quotients, Number: "d", Vectors: 2, Body: quotients},
 	{Function: spec.SoftmaxGradients, Number: "d", Vectors: 2, Body: softmaxGradients},
-	{Function: spec.Center, Lanes: "sums", Vectors: 4, Body: func(b *Builder) { b.center(b.Slice("sums"), b.Add) }},
-	{Function: spec.Squares, Lanes: "sums", Vectors: 2, Most: 8, Body: func(b *Builder) {
-		b.center(b.DoubleSlice("sums"), func(sum, y *Value) *Value {
-			y = b.Widen(y)
-			return b.addExact(sum, y, y)
-		})
-	}},
-	{Function: spec.NormTerms, Lanes: "sums", Vectors: 2, Most: 8, Body: normTerms},
+	{Function: spec.Squares, Lanes: "sums", Chains: 8, Body: squares},
+	{Function: spec.NormTerms, Lanes: "sums", Chains: 8, Body: normTerms},
 	{Function: spec.NormGradients, Lanes: "weight", Vectors: 2, Body: normGradients},
 }
 
@@ -103,27 +97,30 @@ func softmaxGradients(b *Builder) {
 	})
 }
 
-// center subtracts a number from all elements, and adds these to sums.
-func (b *Builder) center(sums *Stream, add func(sum, y *Value) *Value) {
-	dst, src, sum := b.Matrix("dst", "ld"), b.Matrix("src", "ld"), b.Var(b.Load(sums))
+func squares(b *Builder) {
+	dst, src, sums := b.Chained("dst", "ldd"), b.Chained("src", "lds"), b.DoubleSlice("sums")
+	center, rest, sum := b.Same("centers"), b.Same("rests"), b.Var(b.Load(sums))
 	b.EachRow("n", func() {
 		b.Soon(src)
-		y := b.Sub(b.Load(src), b.Param("shift"))
+		y := b.Sub(b.Sub(b.Load(src), center), rest)
 		b.Store(dst, y)
-		b.Set(sum, add(sum, y))
+		wide := b.Widen(y)
+		b.Set(sum, b.addExact(sum, wide, wide))
 	})
 	b.Store(sums, sum)
 }
 
+// normTerms adds its exact products by FMA: on Zen 5 additions share units with conversions, and two
+// rows side by side hide the latency.
 func normTerms(b *Builder) {
-	y, dy, weight := b.Matrix("y", "ld"), b.Matrix("dy", "ld"), b.Matrix("weight", "ld")
+	y, dy, weight := b.Chained("y", "ldy"), b.Chained("dy", "ldd"), b.Chained("weight", "")
 	sums, dots := b.DoubleSlice("sums"), b.DoubleSlice("dots")
-	sum, dot := b.Var(b.Load(sums)), b.Var(b.Load(dots))
+	inv, sum, dot := b.Same("invs"), b.Var(b.Load(sums)), b.Var(b.Load(dots))
 	b.EachRow("n", func() {
 		b.Soon(dy)
 		g := b.Widen(b.Mul(b.Load(weight), b.Load(dy)))
 		b.Set(sum, b.Add(sum, g))
-		b.Set(dot, b.addExact(dot, g, b.Widen(b.Mul(b.Load(y), b.Param("inv")))))
+		b.Set(dot, b.MulAdd(g, b.Widen(b.Mul(b.Load(y), inv)), dot))
 	})
 	b.Store(sums, sum)
 	b.Store(dots, dot)

@@ -87,7 +87,7 @@ func (g *neon) inline(f lane.Function, vectors, later int) *lane.Frame[a64.Vec] 
 }
 
 func (m *laner) Traits() lane.Traits {
-	return lane.Traits{Lookup: lane.ByBytes, Abs: true, Halves: true}
+	return lane.Traits{Lookup: lane.ByBytes, Abs: true, Halves: true, Wides: emit.VecLanes / 2}
 }
 func (m *laner) Size() int      { return m.registers }
 func (m *laner) Widths() []int  { return []int{3, 2, 1} }
@@ -128,7 +128,7 @@ func (m *laner) InPlace(n *lane.Value) []int {
 		return []int{0}
 	case lane.Lookup:
 		return []int{1}
-	case lane.Given, lane.Load, lane.Spread:
+	case lane.Given, lane.Load, lane.Spread, lane.Same:
 		return nil
 	}
 	return []int{0, 1}
@@ -392,9 +392,23 @@ func (m *laner) advance(p *lane.Program, vectors int) {
 					m.Op("ADD", ld, m.pointers[s], m.pointers[s])
 				}
 			})
+		case s.Chains > 0:
+			m.advanceChained(s, vectors*bytes/4)
 		case !s.Spread && (s.Stride != "" || !s.Rows || p.Count == ""):
 			m.Advance(vectors*bytes, m.pointers[s])
 		}
+	}
+}
+
+// advanceChained moves a pointer on by some chains of a row, or to the next row.
+func (m *laner) advanceChained(s *lane.Stream, lanes int) {
+	switch whole := lanes == s.Chains; {
+	case s.Spread && whole:
+		m.Advance(4, m.pointers[s])
+	case s.Stride != "" && whole:
+		m.Op("ADD", m.strides[s.Stride], m.pointers[s], m.pointers[s])
+	case !s.Spread && !whole:
+		m.Advance(4*lanes, m.pointers[s])
 	}
 }
 
@@ -433,6 +447,8 @@ func (m *laner) overRows(p *lane.Program, name string, w lane.Width) {
 		switch {
 		case s.Across:
 			m.Advance(4, m.across[s]...)
+		case s.Rows && s.Chains > 0:
+			m.Advance(4*s.Chains, m.pointers[s])
 		case s.Rows && s.Stride != "":
 			m.Op("ADD", m.strides[s.Stride], m.pointers[s], m.pointers[s])
 		case s.Rows && s.Double:
@@ -544,7 +560,7 @@ func (m *laner) Emit(_ *lane.Frame[a64.Vec], n *lane.Value, dst a64.Vec, vector 
 	case lane.Store:
 		name, bytes := m.moving(n.Stream)
 		m.Op(name, x(0), a64.At(m.pointers[n.Stream], vector*bytes))
-	case lane.Spread:
+	case lane.Spread, lane.Same:
 		to := dst.S4()
 		if n.Double {
 			to = dst.D2()

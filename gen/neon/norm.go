@@ -16,6 +16,19 @@ import (
 func (g *neon) RMSNorm()   { g.norm(spec.RMSNorm, false) }
 func (g *neon) LayerNorm() { g.norm(spec.LayerNorm, true) }
 
+// Means emits the means of rows less a number each.
+func (g *neon) Means() {
+	g.Kernel(spec.Means)
+	n := &normer{neon: g, src: g.Slice("x"), d: g.Num("d"), centers: []a64.Vec{g.Vec()}}
+	means, centers, ld := g.Slice("means"), g.Slice("centers"), g.Stride("ld")
+	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
+		g.Op("VLD1R.P", a64.At(centers, 4), []a64.Arr{n.centers[0].S4()})
+		n.mean("mean", func(mean a64.Vec) { g.Op("FMOVS.P", mean, a64.At(means, 4)) })
+		g.Op("ADD", ld, n.src, n.src)
+	})
+	g.Return()
+}
+
 // A normer emits a norm.
 type normer struct {
 	*neon
@@ -44,13 +57,18 @@ func (g *neon) norm(f spec.Function, layer bool) {
 	g.Return()
 }
 
-// center emits the mean of x less the centers so far, and makes it the next center.
-func (n *normer) center(name string, mean a64.Vec) {
+// center makes the mean of x less the centers so far the next center.
+func (n *normer) center(name string, center a64.Vec) {
+	n.mean(name, func(mean a64.Vec) { n.Op("VDUP", mean.S(0), center.S4()) })
+	n.centers = append(n.centers, center)
+}
+
+// mean emits the mean of x less the centers so far, and then what use emits for it.
+func (n *normer) mean(name string, use func(mean a64.Vec)) {
 	n.sum(name, func(x, acc a64.Vec) { n.FADD(acc, acc, x) }, func(sum a64.Vec) {
 		n.divide(sum)
-		n.Op("VDUP", sum.S(0), mean.S4())
+		use(sum)
 	})
-	n.centers = append(n.centers, mean)
 }
 
 // subtract emits the subtraction of the centers from x.

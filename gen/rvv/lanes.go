@@ -149,7 +149,7 @@ func (m *laner) Worth(n *lane.Value, i int) int {
 
 func (m *laner) InPlace(n *lane.Value) []int {
 	switch n.Op {
-	case lane.Given, lane.Load, lane.Spread, lane.Lookup, lane.Swap, lane.Gather, lane.Widen, lane.Narrow:
+	case lane.Given, lane.Load, lane.Spread, lane.Same, lane.Lookup, lane.Swap, lane.Gather, lane.Widen, lane.Narrow:
 		return nil
 	case lane.NegMulAdd:
 		return []int{2}
@@ -168,7 +168,7 @@ func (m *laner) InPlace(n *lane.Value) []int {
 
 func (m *laner) Scratch(n *lane.Value) (registers int) {
 	for i, a := range n.Args {
-		if (a.Op == lane.Const || a.Op == lane.Spread) && !scalar(n, i) {
+		if (a.Op == lane.Const || spread(a)) && !scalar(n, i) {
 			registers++
 		}
 	}
@@ -220,12 +220,24 @@ func (m *laner) kernel(plan lane.Plan) {
 // of one.
 func (m *laner) begin(left, got riscv.GP) {
 	m.double = m.program.Doubles
-	if m.double {
+	switch chains := m.program.Chains; {
+	case chains > 0 && m.group*2 < chains: // with the smallest registers
+		panic("rvv: a group has fewer lanes than a row has chains")
+	case chains > 0:
+		m.Op("MOV", chains, got)
+		m.Jump("BGE", "begin", left, got)
+		m.Op("MOV", left, got)
+		m.Label("begin")
+		m.SetDoubles(got, m.group, got)
+	case m.double:
 		m.SetDoubles(left, m.group, got)
-	} else {
+	default:
 		m.SetLanes(left, m.group, got)
 	}
 }
+
+// spread reports whether a value is a number in a scalar register.
+func spread(v *lane.Value) bool { return v.Op == lane.Spread || v.Op == lane.Same }
 
 // advance moves the pointers on by got lanes.
 func (m *laner) advance(got riscv.GP, strides map[string]riscv.GP) {
@@ -240,6 +252,14 @@ func (m *laner) advance(got riscv.GP, strides map[string]riscv.GP) {
 	}
 	m.Op("SLLI", 2, got, got)
 	for _, s := range m.program.Streams {
+		if s.Chains > 0 { // a row in all its chains: others are the last
+			if s.Spread {
+				m.Op("ADD", 4, m.pointers[s], m.pointers[s])
+			} else if s.Stride != "" {
+				m.add(strides[s.Stride], m.pointers[s])
+			}
+			continue
+		}
 		if s.Across || s.Spread || s.Stride == "" && s.Rows && m.program.Count != "" {
 			continue
 		}
@@ -365,6 +385,8 @@ func (m *laner) rows(w lane.Width, strides map[string]riscv.GP) {
 	m.elements(true)
 	for _, s := range p.Streams {
 		switch {
+		case s.Rows && s.Chains > 0:
+			m.Op("ADD", 4*s.Chains, m.pointers[s], m.pointers[s])
 		case s.Rows && s.Stride != "" && !s.Across:
 			m.add(strides[s.Stride], m.pointers[s])
 		case s.Rows && s.Bytes:
@@ -399,7 +421,7 @@ func (m *laner) spread(v *lane.Value, to riscv.Vec) {
 
 // reg is the vector of an operand.
 func (m *laner) reg(v *lane.Value, vector int) riscv.Vec {
-	if r, ok := m.frame.Reg(v, vector); ok && v.Op != lane.Spread {
+	if r, ok := m.frame.Reg(v, vector); ok && !spread(v) {
 		return m.of(v, r)
 	}
 	r := m.Vec(m.group)
@@ -436,7 +458,7 @@ func suffix(operand any) string {
 
 // move emits dst = v.
 func (m *laner) move(v *lane.Value, vector int, dst riscv.Vec) {
-	if r, ok := m.frame.Reg(v, vector); !ok || v.Op == lane.Spread {
+	if r, ok := m.frame.Reg(v, vector); !ok || spread(v) {
 		m.spread(v, dst)
 	} else if m.of(v, r) != dst {
 		m.Op("VMVVV", m.of(v, r), dst)
@@ -465,7 +487,7 @@ func (m *laner) Emit(_ *lane.Frame[riscv.Vec], n *lane.Value, dst riscv.Vec, vec
 			name = "VSE64V"
 		}
 		m.Op(name, x(0), riscv.At(m.pointers[n.Stream], 0))
-	case lane.Spread:
+	case lane.Spread, lane.Same:
 		if _, ok := m.floats[n]; !ok {
 			m.floats[n] = m.FP()
 		}

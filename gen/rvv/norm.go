@@ -3,6 +3,7 @@ package rvv
 import (
 	"math"
 
+	"github.com/attn-go/attn/gen/abi0"
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
 )
@@ -19,10 +20,27 @@ const (
 func (g *gen) RMSNorm()   { g.norm(spec.RMSNorm, false) }
 func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }
 
+// Means emits the means of rows less a number each.
+func (g *gen) Means() {
+	g.kernel(spec.Means)
+	n := &normer{gen: g, src: g.Load(g.Base("x")), d: g.Param("d"), from: g.GP(), left: g.GP(), x: g.GP(), centers: []riscv.FP{g.FP()}}
+	means, centers, mean := g.Load(g.Base("means")), g.Load(g.Base("centers")), g.FP()
+	g.eachRow(g.GP(), func() {
+		g.Op("MOVF", riscv.At(centers, 0), n.centers[0])
+		n.sum("mean", false, mean)
+		g.Op("MOVF", mean, riscv.At(means, 0))
+		g.Op("ADD", 4, means, means)
+		g.Op("ADD", 4, centers, centers)
+		g.ForgetLanes()
+	}, [2]riscv.GP{n.src, g.stride("ld")})
+	g.Ret()
+}
+
 // A normer emits a norm.
 type normer struct {
 	*gen
 	src, dst, weight, bias riscv.GP // bias of a LayerNorm
+	d                      abi0.Param
 	from, left, x          riscv.GP // at the elements of a row
 	layer                  bool
 	centers                []riscv.FP // of a LayerNorm, what is subtracted from x
@@ -31,7 +49,7 @@ type normer struct {
 
 func (g *gen) norm(f spec.Function, layer bool) {
 	g.kernel(f)
-	n := &normer{gen: g, layer: layer, src: g.Load(g.Base("src")), dst: g.Load(g.Base("dst")), weight: g.Load(g.Base("weight")),
+	n := &normer{gen: g, layer: layer, src: g.Load(g.Base("src")), dst: g.Load(g.Base("dst")), weight: g.Load(g.Base("weight")), d: g.Len("weight"),
 		from: g.GP(), left: g.GP(), x: g.GP(), inv: g.FP()}
 	var mean, rest riscv.FP
 	if layer {
@@ -79,7 +97,7 @@ func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 			n.Op("VMVVI", 0, c)
 		}
 		n.Op("MOV", n.src, n.from)
-		n.Op("MOV", n.Len("weight"), n.left)
+		n.Op("MOV", n.d, n.left)
 		n.Label(name)
 		for i, c := range chains {
 			n.Op("MOV", normLanes, n.x)

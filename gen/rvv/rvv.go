@@ -83,6 +83,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Hadamard()
 	g.RMSNorm()
 	g.LayerNorm()
+	g.Means()
 	if err := g.laneKernels(); err != nil {
 		return spec.Output{}, err
 	}

@@ -4,11 +4,13 @@ package spec
 type Normer interface {
 	RMSNorm()
 	LayerNorm()
+	Means()
 	Hadamard()
 }
 
 func emitNorms(n Normer) {
 	n.RMSNorm()
 	n.LayerNorm()
+	n.Means()
 	n.Hadamard()
 }

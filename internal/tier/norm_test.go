@@ -59,6 +59,24 @@ func (c normCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kerne
 	}
 }
 
+// A meansCase is a call of Means.
+type meansCase struct{ normCase }
+
+func meansCases(w int) (list []kernelCase) {
+	for _, c := range normCases(true)(w) {
+		list = append(list, meansCase{c.(normCase)})
+	}
+	return list
+}
+
+func (c meansCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ld := c.d + c.gapIn
+	means, x, centers := a.Vector("means", c.n, testutil.Canary), a.Matrix("x", c.n, c.d, ld, testutil.Canary), a.Vector("centers", c.n, 0)
+	c.values.Fill(r, x, c.n, c.d, ld)
+	c.weightValues.Fill(r, centers, 1, c.n, c.n)
+	return func(p *kernelSet) { p.Norms.Means(means, x, ld, c.n, c.d, centers, float32(c.d)) }
+}
+
 // An addCase is a call of Add.
 type addCase struct {
 	n, inPlace int // dst is a slice of its own, x, or y
@@ -182,6 +200,14 @@ var normMutants = []mutant{
 				for e, v := range y {
 					dst[i*ldd+e] = scalar.FMA(float32(v*inv), weight[e], bias[e])
 				}
+			}
+		}
+	}},
+	{"Norms.Means", "the center is subtracted from the sum", func(p *kernelSet) {
+		p.Norms.Means = func(means, x []float32, ld, n, d int, centers []float32, size float32) {
+			ref.Norms.Means(means, x, ld, n, d, make([]float32, n), size)
+			for i := range n {
+				means[i] -= centers[i]
 			}
 		}
 	}},

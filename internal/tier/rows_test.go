@@ -34,6 +34,10 @@ func rowCases(kernel string) func(w int) []kernelCase {
 						c.n, c.d = c.d, c.n
 					case "NormGradients":
 						c.n = max(c.n, 1)
+					case "Squares", "NormTerms": // d chains: whole rows of them, or fewer
+						if c.d > doubleChains {
+							c.d = c.d / 4 * doubleChains
+						}
 					}
 					list = append(list, c)
 				}
@@ -102,17 +106,8 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		dy, y, sums := matrix("dy"), matrix("y"), doubles("sums", c.n)
 		dx := to("dx", [][]float32{dy, y}[c.gap%2])
 		return func(p *kernelSet) { p.Rows.SoftmaxGradients(dx, dy, y, ld, c.n, c.d, sums) }
-	case "Center":
-		sums, src := vector("sums", c.d), matrix("src")
-		dst := to("dst", src)
-		return func(p *kernelSet) { p.Rows.Center(sums, dst, src, ld, c.n, shift) }
-	case "Squares":
-		sums, src := doubles("sums", c.d), matrix("src")
-		dst := to("dst", src)
-		return func(p *kernelSet) { p.Rows.Squares(sums, dst, src, ld, c.n, shift) }
-	case "NormTerms":
-		sums, dots, y, dy, weight := doubles("sums", c.d), doubles("dots", c.d), matrix("y"), matrix("dy"), matrix("weight")
-		return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, dy, weight, ld, c.n, shift) }
+	case "Squares", "NormTerms":
+		return c.chained(a, r, doubles)
 	case "NormGradients":
 		dy, y, weight, dWeight, dBias := matrix("dy"), matrix("y"), vector("weight", c.d), vector("dWeight", c.d), vector("dBias", c.d)
 		dx := to("dx", [][]float32{dy, y}[c.gap%2])
@@ -149,6 +144,41 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 		return func(p *kernelSet) { p.Activations.SigmoidBackward(dx, g, y) }
 	}
 	panic(c.kernel)
+}
+
+const doubleChains = 8
+
+// chained has n steps of d chains: of some rows, or of the first ones of a row.
+func (c rowCase) chained(a *testutil.Arena, r *testutil.Rand, doubles func(name string, n int) []float64) func(p *kernelSet) {
+	rows, d := max(1, c.d/doubleChains), max(0, c.n-1)*doubleChains+min(c.d, doubleChains)
+	if c.n == 0 {
+		d = 0
+	}
+	matrix := func(name string, n, d, gap int) ([]float32, int) {
+		ld := distance(d, gap)
+		x := a.Matrix(name, n, d, ld, testutil.Canary)
+		c.values.Fill(r, x, n, d, ld)
+		return x, ld
+	}
+	numbers := func(name string) []float32 {
+		x, _ := matrix(name, 1, rows, 0)
+		return x
+	}
+	sums := doubles("sums", c.d)
+	if c.kernel == "Squares" {
+		src, lds := matrix("src", rows, d, c.gap)
+		dst, ldd := src, lds
+		if !c.inPlace {
+			dst, ldd = matrix("dst", rows, d, 1)
+		}
+		centers, rests := numbers("centers"), numbers("rests")
+		return func(p *kernelSet) { p.Rows.Squares(sums, dst, ldd, src, lds, c.n, centers, rests) }
+	}
+	dots, invs := doubles("dots", c.d), numbers("invs")
+	y, ldy := matrix("y", rows, d, c.gap)
+	dy, ldd := matrix("dy", rows, d, 1)
+	weight, _ := matrix("weight", 1, d, 0)
+	return func(p *kernelSet) { p.Rows.NormTerms(sums, dots, y, ldy, dy, ldd, weight, c.n, invs) }
 }
 
 // quotients has numbers up to 1 and down to the smallest, and sums near powers of two and near 1
@@ -259,30 +289,32 @@ var rowMutants = []mutant{
 			}
 		}
 	}),
-	spoilRows("Center", "the sums start anew", func(p *kernelSet) {
-		p.Rows.Center = func(sums, dst, src []float32, ld, n int, shift float32) {
+	spoilRows("Squares", "the sums start anew", func(p *kernelSet) {
+		p.Rows.Squares = func(sums []float64, dst []float32, ldd int, src []float32, lds, n int, centers, rests []float32) {
 			clear(sums)
-			ref.Rows.Center(sums, dst, src, ld, n, shift)
+			ref.Rows.Squares(sums, dst, ldd, src, lds, n, centers, rests)
 		}
 	}),
 	spoilRows("Squares", "the squares are rounded", func(p *kernelSet) {
-		p.Rows.Squares = func(sums []float64, dst, src []float32, ld, n int, shift float32) {
-			for i := range n {
-				for e := range sums {
-					x := src[i*ld+e] - shift
-					dst[i*ld+e] = x
-					sums[e] += float64(x * x)
+		p.Rows.Squares = func(sums []float64, dst []float32, ldd int, src []float32, lds, n int, centers, rests []float32) {
+			for i := range sums {
+				for s := range n {
+					row, x := i/doubleChains, s*doubleChains+i%doubleChains
+					z := (src[row*lds+x] - centers[row]) - rests[row]
+					dst[row*ldd+x] = z
+					sums[i] += float64(z * z)
 				}
 			}
 		}
 	}),
 	spoilRows("NormTerms", "a product is not rounded", func(p *kernelSet) {
-		p.Rows.NormTerms = func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32) {
-			for i := range n {
-				for e := range sums {
-					g := float64(dy[i*ld+e]) * float64(weight[i*ld+e])
-					sums[e] += g
-					dots[e] += g * float64(y[i*ld+e]*inv)
+		p.Rows.NormTerms = func(sums, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32) {
+			for i := range sums {
+				for s := range n {
+					row, x := i/doubleChains, s*doubleChains+i%doubleChains
+					g := float64(dy[row*ldd+x]) * float64(weight[x])
+					sums[i] += g
+					dots[i] += g * float64(y[row*ldy+x]*invs[row])
 				}
 			}
 		}

@@ -92,8 +92,8 @@ type Activations struct {
 }
 
 // Norms normalise n rows of len(weight) ≥ 1 elements each, from src[i·lds:] to dst[i·ldd:],
-// which may be the same rows. size is float32(len(weight)). Every NaN becomes 0x7fc00000. A sum
-// over a row has 64 chains: element e belongs to chain e mod 64, a chain starts from +0 and takes
+// which may be the same rows. size is float32(len(weight)), or float32(d). Every NaN becomes
+// 0x7fc00000. A sum over a row has 64 chains: element e belongs to chain e mod 64, a chain starts from +0 and takes
 // its elements in ascending order, and then acc[r] += acc[r+32] for r < 32, acc[r] += acc[r+16]
 // for r < 16, and so on.
 type Norms struct {
@@ -111,6 +111,11 @@ type Norms struct {
 	//	inv = 1/sqrt(sum(z²)/size + eps), the sum by acc = fma(z, z, acc)
 	//	y = fma(z·inv, weight, bias)
 	LayerNorm func(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32)
+
+	// Means are the means of n rows of d ≥ 1 elements, each less a number:
+	//
+	//	means[i] = sum(x[i·ld+e]-centers[i])/size, the sum by acc = acc + (x-center)
+	Means func(means, x []float32, ld, n, d int, centers []float32, size float32)
 }
 
 // Gradients are the micro-kernels of the backward pass of attention that work on the lanes of a

@@ -39,19 +39,18 @@ type Rows struct {
 	Quotients        func(x []float32, ld, n, d int, sums, inverses []float64)
 	SoftmaxGradients func(dx, dy, y []float32, ld, n, d int, sums []float64)
 
-	// Center, Squares and NormTerms take n rows of len(sums) elements, which are chains of sums: i
-	// ascending, e < len(sums). dst may be src. Results of 32 bits are rounded, and squares and
-	// products in binary64 are exact:
+	// Squares and NormTerms add up n steps of 8 elements of each row. There are len(sums)/8 rows, whose
+	// 8 chains of sums follow each other, or the first len(sums) < 8 chains of a row. They start from
+	// what is there. For i < len(sums), r = i/8 and x = 8·s+i%8, step s ascending, with operations of
+	// 32 bits rounded, and squares and products exact in binary64:
 	//
-	//	Center   dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]
-	//	Squares  dst[i·ld+e] = src[i·ld+e] - shift, sums[e] = sums[e] + dst[i·ld+e]²
+	//	Squares    z = (src[r·lds+x]-centers[r])-rests[r], dst[r·ldd+x] = z, sums[i] = sums[i] + z²
+	//	NormTerms  g = dy[r·ldd+x]·weight[x], z = y[r·ldy+x]·invs[r]
+	//	           sums[i] = sums[i] + g, dots[i] = dots[i] + g·z
 	//
-	// NormTerms adds up g = dy[i·ld+e]·weight[i·ld+e], and its products with z = y[i·ld+e]·inv:
-	//
-	//	sums[e] = sums[e] + g, dots[e] = dots[e] + g·z
-	Center    func(sums, dst, src []float32, ld, n int, shift float32)
-	Squares   func(sums []float64, dst, src []float32, ld, n int, shift float32)
-	NormTerms func(sums, dots []float64, y, dy, weight []float32, ld, n int, inv float32)
+	// dst may be src, and all its rows one.
+	Squares   func(sums []float64, dst []float32, ldd int, src []float32, lds, n int, centers, rests []float32)
+	NormTerms func(sums, dots []float64, y []float32, ldy int, dy []float32, ldd int, weight []float32, n int, invs []float32)
 
 	// NormGradients computes n ≥ 1 rows, i ascending, for e < len(weight), each operation rounded,
 	// with the NaN 0x7fc00000. g = dy[i·ldd+e]·weight[e], z = y[i·ldy+e]·invs[i]:

@@ -267,6 +267,15 @@ func norm(withBias bool) func(k *Kernel, quick bool) []Case {
 	}
 }
 
+func means(k *Kernel, quick bool) (list []Case) {
+	for i, d := range lengths(quick) {
+		if n := i % 4; d > 0 {
+			list = append(list, Case{"means": out(n), "x": in(span(n, d+i%2, d)), "ld": d + i%2, "n": n, "d": d, "centers": in(n), "size": Unknown{}})
+		}
+	}
+	return list
+}
+
 func activationGradients(k *Kernel, quick bool) (list []Case) {
 	for _, n := range lengths(quick) {
 		list = append(list, Case{"f": out(n), "dx": out(n), "dy": in(n), "x": in(n)})

@@ -112,19 +112,38 @@ func softmaxGradients(k *Kernel, quick bool) []Case {
 	})
 }
 
-func center(k *Kernel, quick bool) []Case {
-	return matrices(quick, func(n, d, ld int) Case {
-		return Case{"sums": out(d), "dst": out(span(n, ld, d)), "src": in(span(n, ld, d)), "ld": ld, "n": n, "shift": Unknown{}}
+// chained calls f for n steps of chains: of rows of 8, or of fewer of one row. d is what a row has.
+func chained(quick bool, f func(chains, rows, n, d int) Case) (list []Case) {
+	for i, chains := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 40} {
+		for n := range 4 {
+			if quick && (i+n)%3 != 0 && chains != 24 {
+				continue
+			}
+			rows, d := max(1, chains/8), 0
+			if n > 0 {
+				d = (n-1)*8 + min(chains, 8)
+			}
+			list = append(list, f(chains, rows, n, d))
+		}
+	}
+	return list
+}
+
+func chainSquares(k *Kernel, quick bool) []Case {
+	return chained(quick, func(chains, rows, n, d int) Case {
+		return Case{
+			"sums": out(chains), "dst": out(span(rows, d+1, d)), "ldd": d + 1, "src": in(span(rows, d+2, d)), "lds": d + 2, "n": n,
+			"centers": in(rows), "rests": in(rows),
+		}
 	})
 }
 
 func normTerms(k *Kernel, quick bool) []Case {
-	return matrices(quick, func(n, d, ld int) Case {
-		c := Case{"sums": out(d), "dots": out(d), "ld": ld, "n": n, "inv": Unknown{}}
-		for _, name := range []string{"y", "dy", "weight"} {
-			c[name] = in(span(n, ld, d))
+	return chained(quick, func(chains, rows, n, d int) Case {
+		return Case{
+			"sums": out(chains), "dots": out(chains), "y": in(span(rows, d+1, d)), "ldy": d + 1, "dy": in(span(rows, d+2, d)), "ldd": d + 2,
+			"weight": in(d), "n": n, "invs": in(rows),
 		}
-		return c
 	})
 }
 

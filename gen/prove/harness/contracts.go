@@ -119,8 +119,7 @@ var contracts = map[string]contract{
 	"Rows.Powers":           {cases: powers, suppose: topsBelow},
 	"Rows.Quotients":        {cases: quotients, suppose: quotientsArgued},
 	"Rows.SoftmaxGradients": {cases: softmaxGradients},
-	"Rows.Center":           {cases: center},
-	"Rows.Squares":          {cases: center},
+	"Rows.Squares":          {cases: chainSquares},
 	"Rows.NormTerms":        {cases: normTerms},
 	"Rows.NormGradients":    {cases: normGradients, strict: true},
 
@@ -139,6 +138,7 @@ var contracts = map[string]contract{
 
 	"Norms.RMSNorm":   {cases: norm(false), strict: true},
 	"Norms.LayerNorm": {cases: norm(true), strict: true},
+	"Norms.Means":     {cases: means},
 
 	"Activations.SiLU":             {cases: overSlices("src")},
 	"Activations.GELU":             {cases: overSlices("src")},
