@@ -86,9 +86,9 @@ func (f *rowSoftmax) four() {
 		first, second := halves(v)
 		f.g.VMOVUPS(p, first)
 		f.g.VMOVUPS(p, second)
-		f.g.VADDPS(p.AsX(), f.sum, f.sum)
-		for row := softmaxRow; row < 2*size; row += softmaxRow {
-			f.g.VADDPS(emit.At(f.s, 2*size*v+row), f.sum, f.sum)
+		rows := 2 * size / softmaxRow
+		for row := range rows {
+			f.g.VADDPS(f.g.Quarter(f.g.Context, p, row%2*rows/2+row/2), f.sum, f.sum)
 		}
 	}
 	f.g.Advance(4*softmaxRow, f.s)

@@ -22,7 +22,7 @@ type group struct {
 var groups = []group{
 	{"tiles", []string{"MainLanes"}, choices("MainLanes"), prefill},
 	{"kernels", []string{"QKSegments", "QKNear", "PVNear"}, choices("QKSegments", "QKNear", "PVNear"), decode},
-	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), narrowDecode},
+	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 12<<10, 16<<10), narrowDecode},
 	{"far", []string{"FarPrefetch"}, values("FarPrefetch", -1, 0, 1), narrowDecode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"memory", []string{"FarRows"}, values("FarRows", 0, 8, 12, 16, 20, 24, 32, 44, 64), far},
