@@ -8060,7 +8060,7 @@ GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $208-113
+TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $216-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -8069,6 +8069,8 @@ TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 208(SP)
 
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
@@ -8128,6 +8130,7 @@ rows4block:
 	VMULPS    constc3000000AVX512<>+0(SB), Z14, Z17
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z18
 	MOVQ      SI, R10
+	ADDQ      208(SP), R10
 	MOVQ      $0x00000004, c_cap+16(FP)
 	PCALIGN   $0x40
 
@@ -8264,13 +8267,13 @@ rows4next3:
 	DECQ       c_len+8(FP)
 	JNZ        rows4step0words
 	SUBQ       $0x00000600, SI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	PREFETCHT0 4224(R10)
-	PREFETCHT0 4288(R10)
-	PREFETCHT0 4352(R10)
-	PREFETCHT0 4416(R10)
-	PREFETCHT0 4480(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	PREFETCHT0 128(R10)
+	PREFETCHT0 192(R10)
+	PREFETCHT0 256(R10)
+	PREFETCHT0 320(R10)
+	PREFETCHT0 384(R10)
 	ADDQ       $0x00000198, R10
 	VPSLLD     $0x08, Z18, Z18
 	VMULPS     const3b800000AVX512<>+0(SB), Z12, Z12
@@ -8386,6 +8389,7 @@ rows1block:
 	VMULPS    constc3000000AVX512<>+0(SB), Z5, Z8
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z9
 	MOVQ      BX, R9
+	ADDQ      208(SP), R9
 	MOVQ      $0x00000004, c_cap+16(FP)
 	PCALIGN   $0x40
 
@@ -8454,13 +8458,13 @@ rows1step0words:
 	DECQ         c_len+8(FP)
 	JNZ          rows1step0words
 	SUBQ         $0x00000600, BX
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
-	PREFETCHT0   4352(R9)
-	PREFETCHT0   4416(R9)
-	PREFETCHT0   4480(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
 	ADDQ         $0x00000198, R9
 	VPSLLD       $0x08, Z9, Z9
 	VMULPS       const3b800000AVX512<>+0(SB), Z3, Z3
@@ -8514,9 +8518,23 @@ GLOBL const000000ffAVX512<>(SB), RODATA|NOPTR, $64
 DATA const3b800000AVX512<>+0(SB)/64, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;"
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmS8A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8A0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemmS8AVX512+0(SB)
+
+// func weightGemmS8A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemmS8AVX512+0(SB)
+
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $8-113
+TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $24-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -8525,7 +8543,11 @@ TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $8-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -8560,20 +8582,21 @@ cleared:
 
 	// Tiles of 8 × 3 vectors.
 vectors3rows8:
-	CMPQ m+96(FP), $+7
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+7
+	JL    vectors3rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows8ahead:
 	MOVQ k+104(FP), R8
@@ -9045,20 +9068,21 @@ vectors3rows8store:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors3rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
@@ -9361,20 +9385,21 @@ vectors3rows4store:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors3rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors3rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
@@ -9643,14 +9668,14 @@ vectors3rows2:
 	MOVQ R8, lanes+88(FP)
 
 vectors3rows2aheadfour:
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
@@ -9871,24 +9896,24 @@ vectors3rows2store:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+0, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+0, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors3rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
@@ -10066,20 +10091,21 @@ vectors3rows1done:
 vectors3done:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+7
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+7
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -10355,20 +10381,21 @@ vectors1rows8store:
 vectors1rows8done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -10502,20 +10529,21 @@ vectors1rows2store:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -10634,14 +10662,24 @@ vectors1rows1done:
 DATA const0f0f0f0fAVX512<>+0(SB)/64, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
 GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000000, c_len+8(FP)
 	MOVQ    $0x00000022, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8S8A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	MOVQ    $0x00000022, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11225,7 +11263,7 @@ few:
 	MOVQ $0x00000022, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
@@ -11340,7 +11378,7 @@ done:
 
 // func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemm4AVX512(SB), NOSPLIT, $224-113
+TEXT ·weightGemm4AVX512(SB), NOSPLIT, $232-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -11359,6 +11397,8 @@ TEXT ·weightGemm4AVX512(SB), NOSPLIT, $224-113
 	MOVQ    SI, cs+64(FP)
 	SHRQ    $0x03, SI
 	MOVQ    SI, rs+56(FP)
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 224(SP)
 
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
@@ -11484,6 +11524,7 @@ rows4step0minima:
 
 rows4step0table:
 	MOVQ         SI, R10
+	ADDQ         224(SP), R10
 	VMOVDQU32    (SI), Z19
 	VPERMPS      Z18, Z19, Z19
 	VFMADD213PS  Z15, Z12, Z19
@@ -11608,8 +11649,8 @@ rows4next2:
 
 rows4next3:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
 	VMOVUPS    const00000004AVX512<>+0(SB), Z20
 	VMOVDQA32  Z20, Z19
 	MOVQ       $0x00000007, c_cap+16(FP)
@@ -11753,8 +11794,8 @@ rows4next6:
 
 rows4next7:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
 	VPADDD     Z20, Z19, Z19
 	DECQ       c_cap+16(FP)
 	JNZ        rows4step0
@@ -11932,6 +11973,7 @@ rows1step0minima:
 
 rows1step0table:
 	MOVQ         BX, R9
+	ADDQ         224(SP), R9
 	VBROADCASTSS (SI), Z10
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z11
@@ -11988,8 +12030,8 @@ rows1step0table:
 	VPERMPS      Z9, Z11, Z11
 	VFMADD213PS  Z8, Z5, Z11
 	VFMADD231PS  Z10, Z11, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
 	VMOVUPS      const00000004AVX512<>+0(SB), Z11
 	VMOVDQA32    Z11, Z10
 	MOVQ         $0x00000007, c_cap+16(FP)
@@ -12065,8 +12107,8 @@ rows1step0:
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z8, Z5, Z13
 	VFMADD231PS  Z12, Z13, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
 	VPADDD       Z11, Z10, Z10
 	DECQ         c_cap+16(FP)
 	JNZ          rows1step0
@@ -12119,20 +12161,38 @@ GLOBL numbers16IQ4AVX512<>(SB), RODATA|NOPTR, $64
 DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmS4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmS4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmS4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8S4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000001, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8S4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12148,7 +12208,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -12232,20 +12292,38 @@ done:
 DATA const0000000fAVX512<>+0(SB)/64, $"\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmU4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x000000c0, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x000000c0, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8U4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000002, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8U4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12745,7 +12823,7 @@ few:
 	MOVQ $0x00000014, b_len+72(FP)
 	MOVQ $0x00000004, b_cap+80(FP)
 	MOVQ $0x00000040, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -12829,7 +12907,7 @@ done:
 
 // func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $208-113
+TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $216-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -12838,6 +12916,8 @@ TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 208(SP)
 
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
@@ -12897,6 +12977,7 @@ rows4block:
 	VPSLLD       $0x10, Z14, Z14
 	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z15
 	MOVQ         SI, R10
+	ADDQ         208(SP), R10
 	VMOVDQU32    (SI), Z16
 	VPERMPS      Z15, Z16, Z16
 	VMULPS       Z12, Z16, Z16
@@ -13021,8 +13102,8 @@ rows4next2:
 
 rows4next3:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
 	VMOVUPS    const00000004AVX512<>+0(SB), Z17
 	VMOVDQA32  Z17, Z16
 	MOVQ       $0x00000007, c_cap+16(FP)
@@ -13166,8 +13247,8 @@ rows4next6:
 
 rows4next7:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
 	VPADDD     Z17, Z16, Z16
 	DECQ       c_cap+16(FP)
 	JNZ        rows4step0
@@ -13279,6 +13360,7 @@ rows1block:
 	VPSLLD       $0x10, Z5, Z5
 	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z6
 	MOVQ         BX, R9
+	ADDQ         208(SP), R9
 	VBROADCASTSS (SI), Z7
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z8
@@ -13335,8 +13417,8 @@ rows1block:
 	VPERMPS      Z6, Z8, Z8
 	VMULPS       Z5, Z8, Z8
 	VFMADD231PS  Z7, Z8, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
 	VMOVUPS      const00000004AVX512<>+0(SB), Z8
 	VMOVDQA32    Z8, Z7
 	MOVQ         $0x00000007, c_cap+16(FP)
@@ -13412,8 +13494,8 @@ rows1step0:
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z5, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
 	VPADDD       Z8, Z7, Z7
 	DECQ         c_cap+16(FP)
 	JNZ          rows1step0
@@ -13457,9 +13539,23 @@ rows1done:
 DATA numbers16E2M1AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xc0@\x00\x00\x00A\x00\x00@A\x00\x00\x00\x00\x00\x00\x80\xbf\x00\x00\x00\xc0\x00\x00@\xc0\x00\x00\x80\xc0\x00\x00\xc0\xc0\x00\x00\x00\xc1\x00\x00@\xc1"
 GLOBL numbers16E2M1AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmE2M1A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1A0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemmE2M1AVX512+0(SB)
+
+// func weightGemmE2M1A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemmE2M1AVX512+0(SB)
+
 // func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $8-113
+TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $24-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13468,7 +13564,11 @@ TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $8-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -13503,20 +13603,21 @@ cleared:
 
 	// Tiles of 8 × 3 vectors.
 vectors3rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors3rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows8ahead:
 	MOVQ k+104(FP), R8
@@ -13940,20 +14041,21 @@ vectors3rows8storewhole7:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors3rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
@@ -14229,20 +14331,21 @@ vectors3rows4storewhole3:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors3rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors3rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
@@ -14467,24 +14570,24 @@ vectors3rows3storewhole2:
 vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors3rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors3rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
@@ -14674,24 +14777,24 @@ vectors3rows2storewhole1:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+0, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+0, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors3rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
@@ -14840,20 +14943,21 @@ vectors3rows1done:
 vectors3done:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -15118,20 +15222,21 @@ vectors1rows8storewhole7:
 vectors1rows8done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -15256,20 +15361,21 @@ vectors1rows2storewhole1:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -15380,14 +15486,24 @@ GLOBL valuesE2M1AVX512<>(SB), RODATA|NOPTR, $64
 DATA valuesIQ4AVX512<>+0(SB)/64, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
 GLOBL valuesIQ4AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8E2M1A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000003, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8E2M1A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -15924,7 +16040,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
@@ -16062,20 +16178,38 @@ done:
 DATA const41800000AVX512<>+0(SB)/64, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmIQ4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmIQ4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmIQ4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8IQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8IQ4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmIQ4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8IQ4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000004, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8IQ4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesIQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -16091,7 +16225,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightWidenIQ4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -16564,15 +16698,23 @@ TEXT ·weightWidenU4x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000012, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmU4x32AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmU4x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4x32A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00020060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmU4x32A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00020060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima4AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Minima4AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -16581,7 +16723,11 @@ TEXT ·weightGemmInt8Minima4AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -16618,20 +16764,21 @@ cleared:
 
 	// Tiles of 4 × 3 vectors.
 wholerows4:
-	CMPQ m+96(FP), $+4
-	JL   wholerows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    wholerows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 wholerows4ahead:
 	MOVQ    k+104(FP), R8
@@ -16931,20 +17078,21 @@ wholerows4word:
 wholerows4done:
 	// Tiles of 3 × 3 vectors.
 wholerows3:
-	CMPQ m+96(FP), $+3
-	JL   wholerows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    wholerows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 wholerows3ahead:
 	MOVQ    k+104(FP), R8
@@ -17190,24 +17338,24 @@ wholerows3word:
 wholerows3done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ m+96(FP), $+2
-	JL   wholerows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    wholerows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows2ahead:
 	MOVQ    k+104(FP), R8
@@ -17423,24 +17571,24 @@ wholerows2word:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ m+96(FP), $+1
-	JL   wholerows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    wholerows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows1ahead:
 	MOVQ    k+104(FP), R8
@@ -17660,12 +17808,12 @@ manycompare:
 	ADDQ       $+1152, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	LEAQ       127(SP), SI
+	LEAQ       143(SP), SI
 	ANDQ       $-64, SI
-	MOVQ       SI, (SP)
-	MOVQ       DX, 40(SP)
-	MOVQ       CX, 48(SP)
-	MOVQ       AX, 56(SP)
+	MOVQ       SI, 16(SP)
+	MOVQ       DX, 56(SP)
+	MOVQ       CX, 64(SP)
+	MOVQ       AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -17673,9 +17821,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -17794,48 +17942,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	MOVL         40(CX), R14
@@ -18135,9 +18283,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -18161,13 +18309,22 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    8(SP), R8
+	MOVQ    R8, ldx+56(FP)
+
+halvesrows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18176,7 +18333,7 @@ halvesrows4:
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
-	CMPQ    11136(SP), $-126
+	CMPQ    11152(SP), $-126
 	VMOVUPS (R8), Z0
 	VMOVUPS 64(R8), Z1
 	VMOVUPS 128(R8), Z2
@@ -18234,7 +18391,7 @@ halvesrows4word:
 	VPANDD       (R8), Z24, Z25
 	VPANDD       64(R8), Z24, Z26
 	VPANDD       128(R8), Z24, Z27
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18277,7 +18434,7 @@ halvesrows4next1:
 	VPANDD       Z24, Z26, Z26
 	VPSRLD       $0x04, 128(R8), Z27
 	VPANDD       Z24, Z27, Z27
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18339,7 +18496,7 @@ halvesrows4next2:
 	VPMOVSXBW  (DI), Z24
 	VPMOVSXBW  32(DI), Z25
 	VPMOVSXBW  64(DI), Z26
-	CMPQ       11136(SP), $-126
+	CMPQ       11152(SP), $-126
 	VPMADDWD   Z24, Z12, Z12
 	VPMADDWD   Z24, Z15, Z15
 	VPMADDWD   Z24, Z18, Z18
@@ -18347,7 +18504,7 @@ halvesrows4next2:
 	VPMADDWD   Z24, Z21, Z21
 
 halvesrows4next3:
-	CMPQ     11136(SP), $-126
+	CMPQ     11152(SP), $-126
 	VPMADDWD Z25, Z13, Z13
 	VPMADDWD Z25, Z16, Z16
 	VPMADDWD Z25, Z19, Z19
@@ -18355,7 +18512,7 @@ halvesrows4next3:
 	VPMADDWD Z25, Z22, Z22
 
 halvesrows4next4:
-	CMPQ     11136(SP), $-126
+	CMPQ     11152(SP), $-126
 	VPMADDWD Z26, Z14, Z14
 	VPMADDWD Z26, Z17, Z17
 	VPMADDWD Z26, Z20, Z20
@@ -18370,7 +18527,7 @@ halvesrows4next5:
 	VCVTPH2PS    (R10), Z24
 	VCVTPH2PS    32(R10), Z25
 	VCVTPH2PS    64(R10), Z26
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z27
 	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z12, Z12
@@ -18421,7 +18578,7 @@ halvesrows4next6:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -18490,7 +18647,7 @@ halvesrows4next7:
 	MOVQ    AX, SI
 	LEAQ    (SI)(CX*2), DI
 	ADDQ    CX, DI
-	CMPQ    11136(SP), $-126
+	CMPQ    11152(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -18518,16 +18675,26 @@ halvesrows4next8:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18745,16 +18912,26 @@ halvesrows2word:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18925,20 +19102,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -18976,21 +19154,21 @@ vectors1rows8blockpassed:
 	ADDQ      DX, R10
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y1
-	VMOVDQU   Y1, 96(SP)
+	VMOVDQU   Y1, 112(SP)
 	VPERMW    (R9)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 128(SP)
+	VMOVDQU   Y1, 144(SP)
 	VPERMW    (R9)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 160(SP)
+	VMOVDQU   Y1, 176(SP)
 	VPERMW    (R10), Y0, Y1
-	VMOVDQU   Y1, 192(SP)
+	VMOVDQU   Y1, 208(SP)
 	VPERMW    (R10)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 224(SP)
+	VMOVDQU   Y0, 240(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19019,7 +19197,7 @@ vectors1rows8wordintegersany:
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19074,7 +19252,7 @@ vectors1rows8wordgroup1:
 	VXORPS        Z16, Z16, Z16
 	VXORPS        Z17, Z17, Z17
 	VXORPS        Z18, Z18, Z18
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19263,20 +19441,21 @@ vectors1rows8storeintegersany:
 vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -19312,13 +19491,13 @@ vectors1rows4blockpassed:
 	ADDQ      DX, R9
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y0
-	VMOVDQU   Y0, 96(SP)
+	VMOVDQU   Y0, 112(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19343,7 +19522,7 @@ vectors1rows4wordintegersany:
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19378,7 +19557,7 @@ vectors1rows4wordgroup1:
 	VXORPS        Z8, Z8, Z8
 	VXORPS        Z9, Z9, Z9
 	VXORPS        Z10, Z10, Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19503,20 +19682,21 @@ vectors1rows4storeintegersany:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -19550,11 +19730,11 @@ vectors1rows3blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y0
-	VMOVDQU   Y0, 64(SP)
+	VMOVDQU   Y0, 80(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19578,7 +19758,7 @@ vectors1rows3wordintegersany:
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19608,7 +19788,7 @@ vectors1rows3wordgroup1:
 	VXORPS        Z5, Z5, Z5
 	VXORPS        Z7, Z7, Z7
 	VXORPS        Z8, Z8, Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19714,20 +19894,21 @@ vectors1rows3storeintegersany:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -19761,9 +19942,9 @@ vectors1rows2blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 32(SP)
+	VMOVDQU   Y0, 48(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19786,7 +19967,7 @@ vectors1rows2wordintegersany:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19811,7 +19992,7 @@ vectors1rows2wordgroup1:
 	VPMADDWD      Z4, Z7, Z3
 	VXORPS        Z4, Z4, Z4
 	VXORPS        Z6, Z6, Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19902,20 +20083,21 @@ vectors1rows2storeintegersany:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -19949,7 +20131,7 @@ vectors1rows1blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y0
-	VMOVDQU   Y0, (SP)
+	VMOVDQU   Y0, 16(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19971,7 +20153,7 @@ vectors1rows1wordintegersany:
 	VPSRLD  $0x10, Z3, Z3
 	VXORPS  Z5, Z5, Z5
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19991,7 +20173,7 @@ vectors1rows1wordgroup1:
 	VXORPS        Z2, Z2, Z2
 	VPMADDWD      Z3, Z5, Z2
 	VXORPS        Z3, Z3, Z3
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -20130,14 +20312,24 @@ GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000005, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightGemmInt8U4x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -20699,7 +20891,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -20720,14 +20912,24 @@ TEXT ·weightUnpackU4x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000018, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000006, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightGemmInt8U4x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightWidenU5x32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -20750,7 +20952,7 @@ TEXT ·weightUnpackU5x32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima5AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Minima5AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -20759,7 +20961,11 @@ TEXT ·weightGemmInt8Minima5AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -20804,18 +21010,19 @@ wholerows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      wholerows4ahead
-	LEAQ    1024(DI), R8
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      wholerows4ahead
+	ADDQ    DI, R8
 	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
+	MOVQ    8(SP), R8
 	MOVQ    R8, ldx+56(FP)
 
 wholerows4ahead:
@@ -20878,7 +21085,7 @@ wholerows4word:
 	VPANDD       128(R8), Z12, Z19
 	VPSLLD       $0x04, Z16, Z20
 	VPTERNLOGD   $0xf8, Z20, Z13, Z19
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -20914,7 +21121,7 @@ wholerows4next0:
 	VPSRLD       $0x04, 128(R8), Z19
 	VPANDD       Z12, Z19, Z19
 	VPTERNLOGD   $0xf8, Z16, Z13, Z19
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -20957,7 +21164,7 @@ wholerows4next1:
 	VXORPS      Z12, Z12, Z12
 	VPMOVSXBD   (DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z0, Z0
 	VFMADD213PS Z12, Z13, Z0
 	VCVTDQ2PS   Z3, Z3
@@ -20971,7 +21178,7 @@ wholerows4next1:
 wholerows4next2:
 	VPMOVSXBD   16(DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z1, Z1
 	VFMADD213PS Z12, Z13, Z1
 	VCVTDQ2PS   Z4, Z4
@@ -20985,7 +21192,7 @@ wholerows4next2:
 wholerows4next3:
 	VPMOVSXBD   32(DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z2, Z2
 	VFMADD213PS Z12, Z13, Z2
 	VCVTDQ2PS   Z5, Z5
@@ -21007,7 +21214,7 @@ wholerows4next4:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VFMADD213PS  (R10), Z16, Z0
@@ -21049,7 +21256,7 @@ wholerows4next5:
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z13, Z13
 	VPMOVSXBD    80(DI), Z14
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z14, Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -21139,24 +21346,24 @@ wholerows4next6:
 wholerows4done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ m+96(FP), $+2
-	JL   wholerows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    wholerows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows2ahead:
 	MOVQ    k+104(FP), R8
@@ -21379,24 +21586,24 @@ wholerows2word:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ m+96(FP), $+1
-	JL   wholerows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    wholerows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows1ahead:
 	MOVQ    k+104(FP), R8
@@ -21623,12 +21830,12 @@ manycompare:
 	ADDQ       $+1344, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	LEAQ       127(SP), SI
+	LEAQ       143(SP), SI
 	ANDQ       $-64, SI
-	MOVQ       SI, (SP)
-	MOVQ       DX, 40(SP)
-	MOVQ       CX, 48(SP)
-	MOVQ       AX, 56(SP)
+	MOVQ       SI, 16(SP)
+	MOVQ       DX, 56(SP)
+	MOVQ       CX, 64(SP)
+	MOVQ       AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -21636,9 +21843,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -21776,48 +21983,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	MOVL         40(CX), R14
@@ -22117,9 +22324,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -22141,15 +22348,24 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    8(SP), R8
+	MOVQ    R8, ldx+56(FP)
+
+halvesrows4ahead:
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
 halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
@@ -22215,7 +22431,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z25
 	VPSLLD       $0x03, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z26
 	VPBROADCASTD 4(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -22307,7 +22523,7 @@ halvesrows4next0:
 	VPANDD       Z15, Z25, Z25
 	VPSRLD       $0x01, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z26
 	VPBROADCASTD 20(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -22403,7 +22619,7 @@ halvesrows4next1:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -22454,7 +22670,7 @@ halvesrows4next2:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -22544,16 +22760,26 @@ halvesrows4next3:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -22833,16 +23059,26 @@ halvesrows2wordpair:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -23064,20 +23300,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -23113,13 +23350,13 @@ vectors1rows4blockpassed:
 	ADDQ      DX, R9
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y0
-	VMOVDQU   Y0, 96(SP)
+	VMOVDQU   Y0, 112(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23149,7 +23386,7 @@ vectors1rows4wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23196,7 +23433,7 @@ vectors1rows4wordgroup1:
 	VXORPS        Z11, Z11, Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23328,20 +23565,21 @@ vectors1rows4storeintegersany:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -23375,11 +23613,11 @@ vectors1rows3blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y0
-	VMOVDQU   Y0, 64(SP)
+	VMOVDQU   Y0, 80(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23408,7 +23646,7 @@ vectors1rows3wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23449,7 +23687,7 @@ vectors1rows3wordgroup1:
 	VXORPS        Z9, Z9, Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23562,20 +23800,21 @@ vectors1rows3storeintegersany:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -23609,9 +23848,9 @@ vectors1rows2blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 32(SP)
+	VMOVDQU   Y0, 48(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23639,7 +23878,7 @@ vectors1rows2wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23674,7 +23913,7 @@ vectors1rows2wordgroup1:
 	VXORPS        Z7, Z7, Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23772,20 +24011,21 @@ vectors1rows2storeintegersany:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -23819,7 +24059,7 @@ vectors1rows1blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y0
-	VMOVDQU   Y0, (SP)
+	VMOVDQU   Y0, 16(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23846,7 +24086,7 @@ vectors1rows1wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23875,7 +24115,7 @@ vectors1rows1wordgroup1:
 	VXORPS        Z4, Z4, Z4
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -24002,14 +24242,24 @@ vectors1rows1storeintegerstwo:
 DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
 GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
+
+// func weightGemmInt8U5x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000016, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -24025,7 +24275,7 @@ few:
 	MOVQ $0x00000016, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -24046,14 +24296,24 @@ TEXT ·weightUnpackU5x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x0000001c, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000008, c_len+8(FP)
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
+
+// func weightGemmInt8U5x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x00000018, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightWidenS6x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -24076,7 +24336,7 @@ TEXT ·weightUnpackS6x16AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped6AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped6AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -24085,7 +24345,11 @@ TEXT ·weightGemmInt8Grouped6AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+26, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -24115,12 +24379,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x0c
 	JL   few
-	LEAQ 127(SP), SI
+	LEAQ 143(SP), SI
 	ANDQ $-64, SI
-	MOVQ SI, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ SI, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -24128,9 +24392,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -24279,48 +24543,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -24631,9 +24895,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -24655,18 +24919,19 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      halvesrows4ahead
-	LEAQ    1024(DI), R8
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
 	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
+	MOVQ    8(SP), R8
 	MOVQ    R8, ldx+56(FP)
 
 halvesrows4ahead:
@@ -24701,7 +24966,7 @@ halvesrows4blockpassed:
 	VXORPS       Z9, Z9, Z9
 	VXORPS       Z10, Z10, Z10
 	VXORPS       Z11, Z11, Z11
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 44(R9), Z0
 	VPMADDWD     Z12, Z0, Z0
 	VPSLLD       $0x05, Z0, Z0
@@ -24766,7 +25031,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z22
 	VPSLLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z23
 	VPBROADCASTD 4(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -24858,7 +25123,7 @@ halvesrows4next1:
 	VPANDD       Z15, Z22, Z22
 	VPSRLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z23
 	VPBROADCASTD 20(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -24956,7 +25221,7 @@ halvesrows4next2:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -25030,24 +25295,24 @@ halvesrows4next3:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ m+96(FP), $+2
-	JL   halvesrows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 halvesrows2ahead:
 	MOVQ    k+104(FP), R8
@@ -25307,24 +25572,24 @@ halvesrows2wordpair:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ m+96(FP), $+1
-	JL   halvesrows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 halvesrows1ahead:
 	MOVQ    k+104(FP), R8
@@ -25534,20 +25799,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -25575,29 +25841,29 @@ vectors1rows4blockpassed:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -25614,14 +25880,14 @@ vectors1rows4lanes:
 	VCVTDQ2PS    Z8, Z8
 	VPSRAD       $0x10, Z7, Z7
 	VCVTDQ2PS    Z7, Z7
-	VPBROADCASTD 260(SP), Z9
-	VPBROADCASTD 268(SP), Z10
-	VPBROADCASTD 276(SP), Z11
-	VPBROADCASTD 284(SP), Z12
+	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 284(SP), Z10
+	VPBROADCASTD 292(SP), Z11
+	VPBROADCASTD 300(SP), Z12
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -25662,13 +25928,13 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z7, Z11, Z5
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z7, Z12, Z6
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z9
-	VPBROADCASTD  272(SP), Z10
-	VPBROADCASTD  280(SP), Z11
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z9
+	VPBROADCASTD  288(SP), Z10
+	VPBROADCASTD  296(SP), Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -25765,20 +26031,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -25804,23 +26071,23 @@ vectors1rows3blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -25837,13 +26104,13 @@ vectors1rows3lanes:
 	VCVTDQ2PS    Z7, Z7
 	VPSRAD       $0x10, Z6, Z6
 	VCVTDQ2PS    Z6, Z6
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -25879,12 +26146,12 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z6, Z9, Z4
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z6, Z10, Z5
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -25968,20 +26235,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -26007,17 +26275,17 @@ vectors1rows2blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -26034,12 +26302,12 @@ vectors1rows2lanes:
 	VCVTDQ2PS    Z6, Z6
 	VPSRAD       $0x10, Z5, Z5
 	VCVTDQ2PS    Z5, Z5
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -26070,11 +26338,11 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z5, Z7, Z3
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z5, Z8, Z4
-	VPBROADCASTD  256(SP), Z5
-	VPBROADCASTD  264(SP), Z7
+	VPBROADCASTD  272(SP), Z5
+	VPBROADCASTD  280(SP), Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -26149,20 +26417,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -26188,11 +26457,11 @@ vectors1rows1blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -26209,11 +26478,11 @@ vectors1rows1lanes:
 	VCVTDQ2PS    Z5, Z5
 	VPSRAD       $0x10, Z4, Z4
 	VCVTDQ2PS    Z4, Z4
-	VPBROADCASTD 260(SP), Z6
+	VPBROADCASTD 276(SP), Z6
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -26239,10 +26508,10 @@ vectors1rows1wordgroup1:
 	VXORPS        Z3, Z3, Z3
 	VCVTDQ2PS     Z6, Z6
 	VFMADD231PS   Z4, Z6, Z3
-	VPBROADCASTD  256(SP), Z4
+	VPBROADCASTD  272(SP), Z4
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -26315,14 +26584,24 @@ GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
 GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S6x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000009, c_len+8(FP)
 	MOVQ    $0x0000001a, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
+
+// func weightGemmInt8S6x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000009, c_len+8(FP)
+	MOVQ    $0x0000001a, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -26948,7 +27227,7 @@ few:
 	MOVQ $0x0000001a, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightWidenS5x16F32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -26971,7 +27250,7 @@ TEXT ·weightUnpackS5x16F32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped5AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped5AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -26980,7 +27259,11 @@ TEXT ·weightGemmInt8Grouped5AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+28, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -27010,12 +27293,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x05
 	JL   few
-	LEAQ 127(SP), BX
+	LEAQ 143(SP), BX
 	ANDQ $-64, BX
-	MOVQ BX, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ BX, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -27023,9 +27306,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -27133,48 +27416,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, BX
 	LEAQ    (BX)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, BX
 	MOVQ    BX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, DI
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R8
-	MOVQ    R8, 32(SP)
+	MOVQ    R8, 48(SP)
 	MOVQ    DX, R9
 	LEAQ    (R9)(AX*1), R8
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R8, R9
 	MOVQ    R9, R10
 	LEAQ    (R10)(AX*1), R8
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R8, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R8
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R8, R11
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R8
-	MOVQ    16(SP), R12
+	MOVQ    32(SP), R12
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -27486,9 +27769,9 @@ manyblock:
 	ADDQ         $+2688, R8
 	DECQ         R12
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -27499,20 +27782,21 @@ manyblock:
 few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -27524,29 +27808,29 @@ vectors1rows4block:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27562,14 +27846,14 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z7
 	VMOVUPS      (R10)(BX*2), Z8
-	VPBROADCASTD 260(SP), Z9
-	VPBROADCASTD 268(SP), Z10
-	VPBROADCASTD 276(SP), Z11
-	VPBROADCASTD 284(SP), Z12
+	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 284(SP), Z10
+	VPBROADCASTD 292(SP), Z11
+	VPBROADCASTD 300(SP), Z12
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27610,13 +27894,13 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z8, Z11, Z5
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
-	VPBROADCASTD  256(SP), Z8
-	VPBROADCASTD  264(SP), Z9
-	VPBROADCASTD  272(SP), Z10
-	VPBROADCASTD  280(SP), Z11
+	VPBROADCASTD  272(SP), Z8
+	VPBROADCASTD  280(SP), Z9
+	VPBROADCASTD  288(SP), Z10
+	VPBROADCASTD  296(SP), Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -27707,20 +27991,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -27730,23 +28015,23 @@ vectors1rows3block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27762,13 +28047,13 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27804,12 +28089,12 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z7, Z9, Z4
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -27888,20 +28173,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -27911,17 +28197,17 @@ vectors1rows2block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27937,12 +28223,12 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27973,11 +28259,11 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z6, Z7, Z3
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z7
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -28048,20 +28334,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -28071,11 +28358,11 @@ vectors1rows1block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -28091,11 +28378,11 @@ vectors1rows1lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(BX*2), Z5
-	VPBROADCASTD 260(SP), Z6
+	VPBROADCASTD 276(SP), Z6
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -28121,10 +28408,10 @@ vectors1rows1wordgroup1:
 	VXORPS        Z3, Z3, Z3
 	VCVTDQ2PS     Z6, Z6
 	VFMADD231PS   Z5, Z6, Z3
-	VPBROADCASTD  256(SP), Z5
+	VPBROADCASTD  272(SP), Z5
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -28191,14 +28478,24 @@ vectors1rows1done:
 DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
 GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S5x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x0000000a, c_len+8(FP)
 	MOVQ    $0x0000001c, b_len+72(FP)
 	MOVQ    $0x00000008, b_cap+80(FP)
 	MOVQ    $0x00000080, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped5AVX512+0(SB)
+
+// func weightGemmInt8S5x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000a, c_len+8(FP)
+	MOVQ    $0x0000001c, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped5AVX512+0(SB)
 
 // func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -28214,7 +28511,7 @@ few:
 	MOVQ $0x0000001c, b_len+72(FP)
 	MOVQ $0x00000008, b_cap+80(FP)
 	MOVQ $0x00000080, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped5AVX512+0(SB)
 
 // func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -28237,7 +28534,7 @@ TEXT ·weightUnpackS8x16F32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped8AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped8AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -28246,7 +28543,11 @@ TEXT ·weightGemmInt8Grouped8AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+40, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -28276,12 +28577,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x05
 	JL   few
-	LEAQ 127(SP), BX
+	LEAQ 143(SP), BX
 	ANDQ $-64, BX
-	MOVQ BX, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ BX, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -28289,9 +28590,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -28405,48 +28706,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, BX
 	LEAQ    (BX)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, BX
 	MOVQ    BX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, DI
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R8
-	MOVQ    R8, 32(SP)
+	MOVQ    R8, 48(SP)
 	MOVQ    DX, R9
 	LEAQ    (R9)(AX*1), R8
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R8, R9
 	MOVQ    R9, R10
 	LEAQ    (R10)(AX*1), R8
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R8, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R8
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R8, R11
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R8
-	MOVQ    16(SP), R12
+	MOVQ    32(SP), R12
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -28758,9 +29059,9 @@ manyblock:
 	ADDQ         $+2688, R8
 	DECQ         R12
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -28771,20 +29072,21 @@ manyblock:
 few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -28796,29 +29098,29 @@ vectors1rows4block:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -28833,13 +29135,13 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
-	VPBROADCASTD 284(SP), Z11
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
+	VPBROADCASTD 300(SP), Z11
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -28879,12 +29181,12 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z7, Z10, Z4
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z7, Z11, Z5
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
-	VPBROADCASTD  280(SP), Z10
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
+	VPBROADCASTD  296(SP), Z10
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -28980,20 +29282,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -29003,23 +29306,23 @@ vectors1rows3block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29034,12 +29337,12 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
-	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
+	VPBROADCASTD 292(SP), Z9
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29074,11 +29377,11 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z6, Z8, Z3
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z6, Z9, Z4
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z7
-	VPBROADCASTD  272(SP), Z8
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z7
+	VPBROADCASTD  288(SP), Z8
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29162,20 +29465,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -29185,17 +29489,17 @@ vectors1rows2block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29210,11 +29514,11 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(BX*2), Z5
-	VPBROADCASTD 260(SP), Z6
-	VPBROADCASTD 268(SP), Z7
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29244,10 +29548,10 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z5, Z6, Z2
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z5, Z7, Z3
-	VPBROADCASTD  256(SP), Z5
-	VPBROADCASTD  264(SP), Z6
+	VPBROADCASTD  272(SP), Z5
+	VPBROADCASTD  280(SP), Z6
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29323,20 +29627,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -29346,11 +29651,11 @@ vectors1rows1block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29365,10 +29670,10 @@ vectors1rows1lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z3
 	VMOVUPS      (R10)(BX*2), Z4
-	VPBROADCASTD 260(SP), Z5
+	VPBROADCASTD 276(SP), Z5
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29393,9 +29698,9 @@ vectors1rows1wordgroup1:
 	VXORPS        Z2, Z2, Z2
 	VCVTDQ2PS     Z5, Z5
 	VFMADD231PS   Z4, Z5, Z2
-	VPBROADCASTD  256(SP), Z4
+	VPBROADCASTD  272(SP), Z4
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29467,14 +29772,24 @@ vectors1rows1done:
 DATA const00000080AVX512<>+0(SB)/64, $"\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00"
 GLOBL const00000080AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S8x16F32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x0000000b, c_len+8(FP)
 	MOVQ    $0x00000028, b_len+72(FP)
 	MOVQ    $0x00000008, b_cap+80(FP)
 	MOVQ    $0x00000080, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped8AVX512+0(SB)
+
+// func weightGemmInt8S8x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000b, c_len+8(FP)
+	MOVQ    $0x00000028, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped8AVX512+0(SB)
 
 // func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -29490,7 +29805,7 @@ few:
 	MOVQ $0x00000028, b_len+72(FP)
 	MOVQ $0x00000008, b_cap+80(FP)
 	MOVQ $0x00000080, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped8AVX512+0(SB)
 
 // func weightGemmUnpackedAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)

@@ -45,6 +45,7 @@ type blockGemmer struct {
 	p, scales, numbers, left reg.GPVirtual // within the segment, at the start of a block
 	x                        reg.GPVirtual // within the block, in the row of A
 	far                      reg.GPVirtual // of unpacked blocks: what to prefetch
+	distance                 operand.Mem   // of prefetches, in bytes, if there are variants
 
 	a, m   operand.Mem // row of A, rows left
 	rest   operand.Mem // steps after the segment
@@ -88,20 +89,21 @@ type blockShape struct {
 }
 
 func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
-	const first, name = ukernel.S4, "weightGemm4"
+	const first = ukernel.S4
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
-	if shares := q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil); !shares {
+	name, note := "weightGemm"+q.String(), "is "+f.Name+" in all variants, which jump to it."
+	if q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil) {
+		s.several, name, note = true, "weightGemm4", "is the product with weights of 4 bits, to which those of the formats jump."
+	} else if g.BlockVariants() == nil {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
 		return
 	}
-	if q == first {
-		s.several = true
-		g.Shared(name, f, "is the product with weights of 4 bits, to which those of the formats jump.")
+	if !s.several || q == first {
+		g.Shared(name, f, note)
 		g.blockGemm(g.BlockTiles(), s)
 	}
-	g.Kernel(f)
 	about := q.HeaderBytes() * spec.PanelLanes
 	switch {
 	case q.Values() != nil:
@@ -109,8 +111,14 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	case q.Segmented():
 		about |= hasHead
 	}
-	g.MOVQ(operand.U32(about), g.Memory(g.Param("c").Len()))
-	g.TailJump(name)
+	g.eachBlockVariant(f, func(v spec.BlockVariant) {
+		c := g.Param("c")
+		g.MOVQ(operand.U32(about), g.Memory(c.Len()))
+		if g.BlockVariants() != nil {
+			g.MOVQ(operand.U32(max(blockAhead, v.Ahead<<10)), g.Memory(c.Cap()))
+		}
+		g.TailJump(name)
+	})
 }
 
 // Beside the bytes of headers, looksUp is set if the numbers are IQ4's, and hasHead if the format
@@ -136,8 +144,12 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	if s.several {
 		t.sizes()
 	}
-	if s.unpacked {
+	switch {
+	case s.unpacked:
 		t.far = g.Slice("next")
+	case g.BlockVariants() != nil:
+		t.distance = g.Frame(8)
+		g.Move(t.count, t.distance)
 	}
 	for i, s := range tiles {
 		least := s.Rows // a tile does for fewer rows, down to the next tile's
@@ -499,7 +511,7 @@ func (t *blockGemmer) eachWord(name string, step func(i int)) {
 	t.g.SUBQ(operand.U32(4*t.bits*spec.PanelLanes), t.numbers)
 }
 
-// blockAhead is the distance of prefetches in bytes.
+// blockAhead is the distance of prefetches in bytes, unless a variant has another one.
 const blockAhead = 4096
 
 // word is the memory of a vector, number v of those at a time, of the words of step i of a
@@ -512,8 +524,18 @@ func (t *blockGemmer) word(i, v int) operand.Mem {
 func (t *blockGemmer) prefetch(far reg.GPVirtual) {
 	lines := t.bytes / t.positions / spec.LineBytes
 	for line := range lines + 1 {
-		t.g.PREFETCHT0(emit.At(far, blockAhead+line*spec.LineBytes))
+		t.g.PREFETCHT0(emit.At(far, line*spec.LineBytes))
 	}
+}
+
+// startPrefetching sets far to what a block that begins at from prefetches.
+func (t *blockGemmer) startPrefetching(from, far reg.GPVirtual) {
+	if t.g.BlockVariants() == nil {
+		t.g.LEAQ(emit.At(from, blockAhead), far)
+		return
+	}
+	t.g.MOVQ(from, far)
+	t.g.ADDQ(t.distance, far)
 }
 
 // nextPosition moves the place that is prefetched on.
@@ -530,9 +552,9 @@ func (t *blockGemmer) maskBits(name string) {
 	bits, positions := t.bits, t.positions
 	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
 	if t.ahead != nil {
-		t.g.MOVQ(t.ahead, far)
+		t.startPrefetching(t.ahead, far)
 	} else {
-		t.g.MOVQ(t.numbers, far)
+		t.startPrefetching(t.numbers, far)
 	}
 	position := func(name string, number func(m operand.Mem, w reg.VecVirtual)) {
 		t.eachWord(name, func(i int) {
@@ -596,7 +618,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 		t.g.VMOVUPS(t.g.numbersOf(ukernel.IQ4), table)
 		t.g.Label(name + "table")
 	}
-	t.g.MOVQ(t.numbers, far)
+	t.startPrefetching(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range t.bits {
 			t.step(func(v int) reg.VecVirtual {
@@ -648,7 +670,7 @@ func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
 func (t *blockGemmer) lookUpMagnitudes(name string) {
 	g, table, shift, far := t.g, t.g.Vec(), t.minima, t.g.GP64()
 	g.VMOVUPS(g.numbersOf(t.format), table)
-	g.MOVQ(t.numbers, far)
+	t.startPrefetching(t.numbers, far)
 	by := g.Vec()
 	g.Zero(g.Context, by)
 	g.VMOVDQU(by, shift)
