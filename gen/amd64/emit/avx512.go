@@ -36,7 +36,7 @@ func (AVX512) BlockVariants() []spec.BlockVariant {
 
 // BlockTiles leave registers for the scales and for what makes the weights.
 func (AVX512) BlockTiles() []spec.TileShape {
-	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 1}}
+	return []spec.TileShape{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 1}}
 }
 
 // SkinnyRows are as many as a query tile of 8 lanes has.

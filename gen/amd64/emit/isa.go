@@ -28,7 +28,7 @@ type ISA interface {
 	// SkinnyVariants are the variants of SkinnyQK and SkinnyPV for float32.
 	SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
 
-	// BlockTiles are the tiles of products with quantized weights: at most 4 rows, the most
+	// BlockTiles are the tiles of products with quantized weights: at most 8 rows, the most
 	// first, and 1 last; the vectors divide a packed panel.
 	BlockTiles() []spec.TileShape
 
