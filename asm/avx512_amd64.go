@@ -176,20 +176,35 @@ func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d in
 //go:noescape
 func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmS8AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8.
+// weightGemmS8AVX512 is WeightGemmS8 in all variants, which jump to it.
 //
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmS8A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are as far ahead as the format and the rows want.
+//
+//go:noescape
+func weightGemmS8A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmS8A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmS8A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8BlocksAVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+// weightGemmInt8S8A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S8A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8S8A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesAVX512 is the product of tiles to which those of formats jump.
 //
@@ -211,15 +226,25 @@ func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmS4AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4.
+// weightGemmS4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8S4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+// weightGemmS4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are 12 KiB ahead.
 //
 //go:noescape
-func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmS4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8S4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4. Prefetches are as far ahead as the format and the rows want.
+//
+//go:noescape
+func weightGemmInt8S4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8S4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesS4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
@@ -231,15 +256,25 @@ func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmU4AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4.
+// weightGemmU4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8U4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+// weightGemmU4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are 12 KiB ahead.
 //
 //go:noescape
-func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmU4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8U4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4. Prefetches are as far ahead as the format and the rows want.
+//
+//go:noescape
+func weightGemmInt8U4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8U4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesMinimaAVX512 is the product of tiles to which those of formats jump.
 //
@@ -256,20 +291,35 @@ func weightGemmInt8TilesU4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmE2M1AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1.
+// weightGemmE2M1AVX512 is WeightGemmE2M1 in all variants, which jump to it.
 //
 //go:noescape
 func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmE2M1A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches are as far ahead as the format and the rows want.
+//
+//go:noescape
+func weightGemmE2M1A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmE2M1A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmE2M1A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8ValuesAVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8E2M1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+// weightGemmInt8E2M1A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8E2M1A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8E2M1A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8E2M1A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesValuesAVX512 is the product of tiles to which those of formats jump.
 //
@@ -286,15 +336,25 @@ func weightGemmInt8TilesE2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //go:noescape
 func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmIQ4AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4.
+// weightGemmIQ4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmIQ4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmIQ4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8IQ4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+// weightGemmIQ4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches are 12 KiB ahead.
 //
 //go:noescape
-func weightGemmInt8IQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmIQ4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8IQ4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4. Prefetches are as far ahead as the format and the rows want.
+//
+//go:noescape
+func weightGemmInt8IQ4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8IQ4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8IQ4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesIQ4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
 //
@@ -316,20 +376,30 @@ func weightBlocksGroupedAVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenU4x32AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmU4x32AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32.
+// weightGemmU4x32A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmU4x32AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4x32A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmU4x32A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmU4x32A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8Minima4AVX512 is a product with quantized weights, to which kernels jump.
 //
 //go:noescape
 func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+// weightGemmInt8U4x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8U4x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesX32MinimaAVX512 is the product of tiles to which those of formats jump.
 //
@@ -351,10 +421,15 @@ func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU4x16AVX512(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+// weightGemmInt8U4x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U4x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8U4x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenU5x32AVX512 is BlockKernels.Widen, see package ukernel. The format is U5x32.
 //
@@ -371,10 +446,15 @@ func weightUnpackU5x32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+// weightGemmInt8U5x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U5x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8U5x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesU5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
 //
@@ -391,10 +471,15 @@ func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x16AVX512(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
+// weightGemmInt8U5x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8U5x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8U5x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenS6x16AVX512 is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
@@ -411,10 +496,15 @@ func weightUnpackS6x16AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+// weightGemmInt8S6x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S6x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8S6x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesX16AVX512 is the product of tiles to which those of formats jump.
 //
@@ -441,10 +531,15 @@ func weightUnpackS5x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+// weightGemmInt8S5x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S5x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S5x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8S5x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesS5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
@@ -466,10 +561,15 @@ func weightUnpackS8x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+// weightGemmInt8S8x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
-func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S8x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32. Prefetches are 12 KiB ahead.
+//
+//go:noescape
+func weightGemmInt8S8x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8TilesS8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
 //

@@ -8060,7 +8060,7 @@ GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $208-113
+TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $232-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -8069,7 +8069,262 @@ TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 208(SP)
 
+	// Tiles of 5 to 8 × 3 vectors.
+rows8:
+	CMPQ    m+96(FP), $+5
+	JL      rows8done
+	MOVQ    $0x00000008, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	MOVQ    $0x00000008, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+24(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
+	MOVQ    b_base+72(FP), SI
+	MOVQ    a_base+32(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+112(FP), R8
+	MOVQ    R8, b_len+80(FP)
+
+rows8segment:
+	MOVQ    $0x00000080, R8
+	MOVQ    a_len+40(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	SUBQ    R8, R9
+	MOVQ    R9, a_len+40(FP)
+	MOVQ    R8, a_cap+48(FP)
+	MOVQ    $0x00000000, b_cap+88(FP)
+	MOVQ    b_cap+88(FP), R9
+	LEAQ    (SI)(R9*2), R8
+	LEAQ    (SI)(R9*4), SI
+	ADDQ    $0x00000060, SI
+	MOVQ    a_cap+48(FP), R9
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+
+rows8block:
+	VCVTPH2PS (R8), Z24
+	VCVTPH2PS 32(R8), Z25
+	VCVTPH2PS 64(R8), Z26
+	VMULPS    constc3000000AVX512<>+0(SB), Z24, Z27
+	VMULPS    constc3000000AVX512<>+0(SB), Z25, Z28
+	VMULPS    constc3000000AVX512<>+0(SB), Z26, Z29
+	VMOVUPS   Z27, (SP)
+	VMOVUPS   Z28, 64(SP)
+	VMOVUPS   Z29, 128(SP)
+	VMOVUPS   const000000ffAVX512<>+0(SB), Z27
+	MOVQ      SI, R10
+	ADDQ      208(SP), R10
+	MOVQ      $0x00000004, c_cap+16(FP)
+	PCALIGN   $0x40
+
+rows8step0:
+	MOVQ    $0x00000008, 224(SP)
+	PCALIGN $0x40
+
+rows8step0words:
+	VPANDD       (SI), Z27, Z28
+	VCVTUDQ2PS   Z28, Z28
+	VFMADD213PS  (SP), Z24, Z28
+	VPANDD       64(SI), Z27, Z29
+	VCVTUDQ2PS   Z29, Z29
+	VFMADD213PS  64(SP), Z25, Z29
+	VPANDD       128(SI), Z27, Z30
+	VCVTUDQ2PS   Z30, Z30
+	VFMADD213PS  128(SP), Z26, Z30
+	LEAQ         (DI)(DX*4), R11
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z31
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z31, Z29, Z1
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS (DI)(DX*1), Z31
+	VFMADD231PS  Z31, Z28, Z3
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS (DI)(DX*2), Z31
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z31, Z29, Z7
+	VFMADD231PS  Z31, Z30, Z8
+	VBROADCASTSS (DI)(BX*1), Z31
+	VFMADD231PS  Z31, Z28, Z9
+	VFMADD231PS  Z31, Z29, Z10
+	VFMADD231PS  Z31, Z30, Z11
+	VBROADCASTSS (R11), Z31
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z31, Z29, Z13
+	VFMADD231PS  Z31, Z30, Z14
+	JEQ          rows8next0
+	VBROADCASTSS (R11)(DX*1), Z31
+	VFMADD231PS  Z31, Z28, Z15
+	VFMADD231PS  Z31, Z29, Z16
+	VFMADD231PS  Z31, Z30, Z17
+	JPS          rows8next0
+	VBROADCASTSS (R11)(DX*2), Z31
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z31, Z29, Z19
+	VFMADD231PS  Z31, Z30, Z20
+	JCC          rows8next0
+	VBROADCASTSS (R11)(BX*1), Z31
+	VFMADD231PS  Z31, Z28, Z21
+	VFMADD231PS  Z31, Z29, Z22
+	VFMADD231PS  Z31, Z30, Z23
+
+rows8next0:
+	ADDQ       CX, DI
+	ADDQ       $0x000000c0, SI
+	DECQ       224(SP)
+	JNZ        rows8step0words
+	SUBQ       $0x00000600, SI
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	PREFETCHT0 128(R10)
+	PREFETCHT0 192(R10)
+	PREFETCHT0 256(R10)
+	PREFETCHT0 320(R10)
+	PREFETCHT0 384(R10)
+	ADDQ       $0x00000198, R10
+	VPSLLD     $0x08, Z27, Z27
+	VMULPS     const3b800000AVX512<>+0(SB), Z24, Z24
+	VMULPS     const3b800000AVX512<>+0(SB), Z25, Z25
+	VMULPS     const3b800000AVX512<>+0(SB), Z26, Z26
+	DECQ       c_cap+16(FP)
+	JNZ        rows8step0
+	ADDQ       $0x00000660, R8
+	ADDQ       $0x00000660, SI
+	SUBQ       $0x00000020, R9
+	JNZ        rows8block
+	CMPQ       b_len+80(FP), $0x00
+	JE         rows8store
+	MOVQ       b_cap+88(FP), SI
+	LEAQ       (AX)(SI*4), SI
+	MOVQ       ldc+24(FP), R9
+	CMPQ       200(SP), $-126
+	VADDPS     (SI), Z0, Z0
+	VADDPS     64(SI), Z1, Z1
+	VADDPS     128(SI), Z2, Z2
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z3, Z3
+	VADDPS     64(SI), Z4, Z4
+	VADDPS     128(SI), Z5, Z5
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z6, Z6
+	VADDPS     64(SI), Z7, Z7
+	VADDPS     128(SI), Z8, Z8
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z9, Z9
+	VADDPS     64(SI), Z10, Z10
+	VADDPS     128(SI), Z11, Z11
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z12, Z12
+	VADDPS     64(SI), Z13, Z13
+	VADDPS     128(SI), Z14, Z14
+	LEAQ       (SI)(R9*1), SI
+	JEQ        rows8next1
+	VADDPS     (SI), Z15, Z15
+	VADDPS     64(SI), Z16, Z16
+	VADDPS     128(SI), Z17, Z17
+	LEAQ       (SI)(R9*1), SI
+	JPS        rows8next1
+	VADDPS     (SI), Z18, Z18
+	VADDPS     64(SI), Z19, Z19
+	VADDPS     128(SI), Z20, Z20
+	LEAQ       (SI)(R9*1), SI
+	JCC        rows8next1
+	VADDPS     (SI), Z21, Z21
+	VADDPS     64(SI), Z22, Z22
+	VADDPS     128(SI), Z23, Z23
+	LEAQ       (SI)(R9*1), SI
+
+rows8next1:
+rows8store:
+	MOVQ    b_cap+88(FP), SI
+	LEAQ    (AX)(SI*4), SI
+	MOVQ    ldc+24(FP), R9
+	CMPQ    200(SP), $-126
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z12, (SI)
+	VMOVUPS Z13, 64(SI)
+	VMOVUPS Z14, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JEQ     rows8next2
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, 64(SI)
+	VMOVUPS Z17, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JPS     rows8next2
+	VMOVUPS Z18, (SI)
+	VMOVUPS Z19, 64(SI)
+	VMOVUPS Z20, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JCC     rows8next2
+	VMOVUPS Z21, (SI)
+	VMOVUPS Z22, 64(SI)
+	VMOVUPS Z23, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+
+rows8next2:
+	// Go on to the next segment, or the next rows.
+	LEAQ  (R8), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows8segment
+	MOVQ  192(SP), SI
+	SUBQ  SI, m+96(FP)
+	MOVQ  DX, DI
+	IMULQ SI, DI
+	ADDQ  DI, a_base+32(FP)
+	IMULQ ldc+24(FP), SI
+	ADDQ  SI, AX
+	JMP   rows8
+
+rows8done:
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
 	CMPQ    m+96(FP), $+2
@@ -8128,11 +8383,12 @@ rows4block:
 	VMULPS    constc3000000AVX512<>+0(SB), Z14, Z17
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z18
 	MOVQ      SI, R10
+	ADDQ      208(SP), R10
 	MOVQ      $0x00000004, c_cap+16(FP)
 	PCALIGN   $0x40
 
 rows4step0:
-	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000008, 224(SP)
 	PCALIGN $0x40
 
 rows4step0words:
@@ -8166,111 +8422,18 @@ rows4step0words:
 	VFMADD231PS  Z22, Z21, Z11
 
 rows4next0:
-	ADDQ         CX, DI
-	VPANDD       192(SI), Z18, Z19
-	VCVTUDQ2PS   Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VPANDD       256(SI), Z18, Z20
-	VCVTUDQ2PS   Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VPANDD       320(SI), Z18, Z21
-	VCVTUDQ2PS   Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	CMPQ         200(SP), $-126
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	JEQ          rows4next1
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	JPS          rows4next1
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-
-rows4next1:
-	ADDQ         CX, DI
-	VPANDD       384(SI), Z18, Z19
-	VCVTUDQ2PS   Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VPANDD       448(SI), Z18, Z20
-	VCVTUDQ2PS   Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VPANDD       512(SI), Z18, Z21
-	VCVTUDQ2PS   Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	CMPQ         200(SP), $-126
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	JEQ          rows4next2
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	JPS          rows4next2
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-
-rows4next2:
-	ADDQ         CX, DI
-	VPANDD       576(SI), Z18, Z19
-	VCVTUDQ2PS   Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VPANDD       640(SI), Z18, Z20
-	VCVTUDQ2PS   Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VPANDD       704(SI), Z18, Z21
-	VCVTUDQ2PS   Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	CMPQ         200(SP), $-126
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	JEQ          rows4next3
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	JPS          rows4next3
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-
-rows4next3:
 	ADDQ       CX, DI
-	ADDQ       $0x00000300, SI
-	DECQ       c_len+8(FP)
+	ADDQ       $0x000000c0, SI
+	DECQ       224(SP)
 	JNZ        rows4step0words
 	SUBQ       $0x00000600, SI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	PREFETCHT0 4224(R10)
-	PREFETCHT0 4288(R10)
-	PREFETCHT0 4352(R10)
-	PREFETCHT0 4416(R10)
-	PREFETCHT0 4480(R10)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	PREFETCHT0 128(R10)
+	PREFETCHT0 192(R10)
+	PREFETCHT0 256(R10)
+	PREFETCHT0 320(R10)
+	PREFETCHT0 384(R10)
 	ADDQ       $0x00000198, R10
 	VPSLLD     $0x08, Z18, Z18
 	VMULPS     const3b800000AVX512<>+0(SB), Z12, Z12
@@ -8296,18 +8459,18 @@ rows4next3:
 	VADDPS     64(SI), Z4, Z4
 	VADDPS     128(SI), Z5, Z5
 	LEAQ       (SI)(R9*1), SI
-	JEQ        rows4next4
+	JEQ        rows4next1
 	VADDPS     (SI), Z6, Z6
 	VADDPS     64(SI), Z7, Z7
 	VADDPS     128(SI), Z8, Z8
 	LEAQ       (SI)(R9*1), SI
-	JPS        rows4next4
+	JPS        rows4next1
 	VADDPS     (SI), Z9, Z9
 	VADDPS     64(SI), Z10, Z10
 	VADDPS     128(SI), Z11, Z11
 	LEAQ       (SI)(R9*1), SI
 
-rows4next4:
+rows4next1:
 rows4store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
@@ -8321,18 +8484,18 @@ rows4store:
 	VMOVUPS Z4, 64(SI)
 	VMOVUPS Z5, 128(SI)
 	LEAQ    (SI)(R9*1), SI
-	JEQ     rows4next5
+	JEQ     rows4next2
 	VMOVUPS Z6, (SI)
 	VMOVUPS Z7, 64(SI)
 	VMOVUPS Z8, 128(SI)
 	LEAQ    (SI)(R9*1), SI
-	JPS     rows4next5
+	JPS     rows4next2
 	VMOVUPS Z9, (SI)
 	VMOVUPS Z10, 64(SI)
 	VMOVUPS Z11, 128(SI)
 	LEAQ    (SI)(R9*1), SI
 
-rows4next5:
+rows4next2:
 	// Go on to the next segment, or the next rows.
 	LEAQ  (R8), SI
 	MOVQ  $0x00000001, b_len+80(FP)
@@ -8386,11 +8549,12 @@ rows1block:
 	VMULPS    constc3000000AVX512<>+0(SB), Z5, Z8
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z9
 	MOVQ      BX, R9
+	ADDQ      208(SP), R9
 	MOVQ      $0x00000004, c_cap+16(FP)
 	PCALIGN   $0x40
 
 rows1step0:
-	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000002, 224(SP)
 	PCALIGN $0x40
 
 rows1step0words:
@@ -8451,16 +8615,16 @@ rows1step0words:
 	VFMADD213PS  Z8, Z5, Z11
 	VFMADD231PS  Z10, Z11, Z2
 	ADDQ         $0x00000300, BX
-	DECQ         c_len+8(FP)
+	DECQ         224(SP)
 	JNZ          rows1step0words
 	SUBQ         $0x00000600, BX
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
-	PREFETCHT0   4352(R9)
-	PREFETCHT0   4416(R9)
-	PREFETCHT0   4480(R9)
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	PREFETCHT0   192(R9)
+	PREFETCHT0   256(R9)
+	PREFETCHT0   320(R9)
+	PREFETCHT0   384(R9)
 	ADDQ         $0x00000198, R9
 	VPSLLD       $0x08, Z9, Z9
 	VMULPS       const3b800000AVX512<>+0(SB), Z3, Z3
@@ -8514,9 +8678,23 @@ GLOBL const000000ffAVX512<>(SB), RODATA|NOPTR, $64
 DATA const3b800000AVX512<>+0(SB)/64, $"\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;\x00\x00\x80;"
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmS8A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8A0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemmS8AVX512+0(SB)
+
+// func weightGemmS8A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemmS8AVX512+0(SB)
+
 // func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $8-113
+TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $24-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -8525,7 +8703,11 @@ TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $8-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -8560,20 +8742,21 @@ cleared:
 
 	// Tiles of 8 × 3 vectors.
 vectors3rows8:
-	CMPQ m+96(FP), $+7
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+7
+	JL    vectors3rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows8ahead:
 	MOVQ k+104(FP), R8
@@ -9045,20 +9228,21 @@ vectors3rows8store:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors3rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
@@ -9361,20 +9545,21 @@ vectors3rows4store:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors3rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors3rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
@@ -9643,14 +9828,14 @@ vectors3rows2:
 	MOVQ R8, lanes+88(FP)
 
 vectors3rows2aheadfour:
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
@@ -9871,24 +10056,24 @@ vectors3rows2store:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+0, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+0, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors3rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
@@ -10066,20 +10251,21 @@ vectors3rows1done:
 vectors3done:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+7
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+7
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -10355,20 +10541,21 @@ vectors1rows8store:
 vectors1rows8done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -10502,20 +10689,21 @@ vectors1rows2store:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -10634,14 +10822,24 @@ vectors1rows1done:
 DATA const0f0f0f0fAVX512<>+0(SB)/64, $"\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f\x0f"
 GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000000, c_len+8(FP)
 	MOVQ    $0x00000022, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8S8A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	MOVQ    $0x00000022, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -11225,7 +11423,7 @@ few:
 	MOVQ $0x00000022, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
@@ -11340,7 +11538,7 @@ done:
 
 // func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemm4AVX512(SB), NOSPLIT, $224-113
+TEXT ·weightGemm4AVX512(SB), NOSPLIT, $248-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -11359,7 +11557,324 @@ TEXT ·weightGemm4AVX512(SB), NOSPLIT, $224-113
 	MOVQ    SI, cs+64(FP)
 	SHRQ    $0x03, SI
 	MOVQ    SI, rs+56(FP)
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 224(SP)
 
+	// Tiles of 5 to 8 × 3 vectors.
+rows8:
+	CMPQ    m+96(FP), $+5
+	JL      rows8done
+	MOVQ    $0x00000008, DI
+	MOVQ    m+96(FP), SI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVQ    SI, 192(SP)
+	MOVQ    $0x00000008, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    heightsAVX512<>+24(SB), DI
+	MOVQ    (DI)(SI*8), SI
+	MOVQ    SI, 200(SP)
+	MOVQ    b_base+72(FP), SI
+	MOVQ    a_base+32(FP), DI
+	MOVQ    k+104(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+112(FP), R8
+	MOVQ    R8, b_len+80(FP)
+
+rows8segment:
+	MOVQ    $0x00000080, R8
+	MOVQ    a_len+40(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	SUBQ    R8, R9
+	MOVQ    R9, a_len+40(FP)
+	MOVQ    R8, a_cap+48(FP)
+	CMPQ    208(SP), $0x00020000
+	JNE     rows8headless
+	MOVQ    SI, 216(SP)
+	ADDQ    $0x000000c0, SI
+
+rows8headless:
+	MOVQ   $0x00000000, b_cap+88(FP)
+	MOVQ   b_cap+88(FP), R9
+	LEAQ   (SI)(R9*2), R8
+	LEAQ   (SI)(R9*4), SI
+	ADDQ   c_len+8(FP), SI
+	MOVQ   a_cap+48(FP), R9
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+rows8block:
+	CMPQ      208(SP), $0x00020000
+	JNE       rows8step0single
+	MOVQ      b_cap+88(FP), R10
+	MOVQ      216(SP), R11
+	LEAQ      (R11)(R10*2), R11
+	MOVQ      R8, R12
+	SUBQ      R10, R12
+	VPMOVSXBD (R12), Z25
+	VCVTDQ2PS Z25, Z25
+	VCVTPH2PS (R11), Z24
+	VMULPS    Z25, Z24, Z24
+	VPMOVSXBD 16(R12), Z26
+	VCVTDQ2PS Z26, Z26
+	VCVTPH2PS 32(R11), Z25
+	VMULPS    Z26, Z25, Z25
+	VPMOVSXBD 32(R12), Z27
+	VCVTDQ2PS Z27, Z27
+	VCVTPH2PS 64(R11), Z26
+	VMULPS    Z27, Z26, Z26
+	VPMOVSXBD 48(R12), Z28
+	VCVTDQ2PS Z28, Z28
+	VCVTPH2PS 96(R11), Z27
+	VMULPS    Z28, Z27, Z27
+	VXORPS    const80000000AVX512<>+0(SB), Z27, Z27
+	VPMOVSXBD 64(R12), Z29
+	VCVTDQ2PS Z29, Z29
+	VCVTPH2PS 128(R11), Z28
+	VMULPS    Z29, Z28, Z28
+	VXORPS    const80000000AVX512<>+0(SB), Z28, Z28
+	VPMOVSXBD 80(R12), Z30
+	VCVTDQ2PS Z30, Z30
+	VCVTPH2PS 160(R11), Z29
+	VMULPS    Z30, Z29, Z29
+	VXORPS    const80000000AVX512<>+0(SB), Z29, Z29
+	JMP       rows8step0minima
+
+rows8step0single:
+	VCVTPH2PS (R8), Z24
+	VCVTPH2PS 32(R8), Z25
+	VCVTPH2PS 64(R8), Z26
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows8step0offset
+	VCVTPH2PS 96(R8), Z27
+	VCVTPH2PS 128(R8), Z28
+	VCVTPH2PS 160(R8), Z29
+	JMP       rows8step0minima
+
+rows8step0offset:
+	CMPQ   208(SP), $0x00
+	JE     rows8step0selves
+	VMULPS constc3000000AVX512<>+0(SB), Z24, Z27
+	VMULPS constc3000000AVX512<>+0(SB), Z25, Z28
+	VMULPS constc3000000AVX512<>+0(SB), Z26, Z29
+	JMP    rows8step0minima
+
+rows8step0selves:
+	VMULPS constc1000000AVX512<>+0(SB), Z24, Z27
+	VMULPS constc1000000AVX512<>+0(SB), Z25, Z28
+	VMULPS constc1000000AVX512<>+0(SB), Z26, Z29
+
+rows8step0minima:
+	VMOVUPS Z27, (SP)
+	VMOVUPS Z28, 64(SP)
+	VMOVUPS Z29, 128(SP)
+	VMOVUPS numbers16S4AVX512<>+0(SB), Z27
+	CMPQ    208(SP), $0x00010000
+	JNE     rows8step0table
+	VMOVUPS numbers16IQ4AVX512<>+0(SB), Z27
+
+rows8step0table:
+	MOVQ    SI, R10
+	ADDQ    224(SP), R10
+	MOVL    $0x00000000, 232(SP)
+	MOVQ    $0x00000008, c_cap+16(FP)
+	PCALIGN $0x40
+
+rows8step0:
+	MOVQ    $0x00000004, 240(SP)
+	PCALIGN $0x40
+
+rows8step0words:
+	VMOVDQU32    (SI), Z28
+	VPSRLVD.BCST 232(SP), Z28, Z28
+	VPERMPS      Z27, Z28, Z28
+	VFMADD213PS  (SP), Z24, Z28
+	VMOVDQU32    64(SI), Z29
+	VPSRLVD.BCST 232(SP), Z29, Z29
+	VPERMPS      Z27, Z29, Z29
+	VFMADD213PS  64(SP), Z25, Z29
+	VMOVDQU32    128(SI), Z30
+	VPSRLVD.BCST 232(SP), Z30, Z30
+	VPERMPS      Z27, Z30, Z30
+	VFMADD213PS  128(SP), Z26, Z30
+	LEAQ         (DI)(DX*4), R11
+	CMPQ         200(SP), $-126
+	VBROADCASTSS (DI), Z31
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z31, Z29, Z1
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS (DI)(DX*1), Z31
+	VFMADD231PS  Z31, Z28, Z3
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS (DI)(DX*2), Z31
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z31, Z29, Z7
+	VFMADD231PS  Z31, Z30, Z8
+	VBROADCASTSS (DI)(BX*1), Z31
+	VFMADD231PS  Z31, Z28, Z9
+	VFMADD231PS  Z31, Z29, Z10
+	VFMADD231PS  Z31, Z30, Z11
+	VBROADCASTSS (R11), Z31
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z31, Z29, Z13
+	VFMADD231PS  Z31, Z30, Z14
+	JEQ          rows8next0
+	VBROADCASTSS (R11)(DX*1), Z31
+	VFMADD231PS  Z31, Z28, Z15
+	VFMADD231PS  Z31, Z29, Z16
+	VFMADD231PS  Z31, Z30, Z17
+	JPS          rows8next0
+	VBROADCASTSS (R11)(DX*2), Z31
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z31, Z29, Z19
+	VFMADD231PS  Z31, Z30, Z20
+	JCC          rows8next0
+	VBROADCASTSS (R11)(BX*1), Z31
+	VFMADD231PS  Z31, Z28, Z21
+	VFMADD231PS  Z31, Z29, Z22
+	VFMADD231PS  Z31, Z30, Z23
+
+rows8next0:
+	ADDQ       CX, DI
+	ADDQ       $0x000000c0, SI
+	DECQ       240(SP)
+	JNZ        rows8step0words
+	SUBQ       $0x00000300, SI
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	ADDQ       rs+56(FP), R10
+	ADDL       $0x04, 232(SP)
+	DECQ       c_cap+16(FP)
+	JNZ        rows8step0
+	ADDQ       cs+64(FP), R8
+	ADDQ       cs+64(FP), SI
+	SUBQ       $0x00000020, R9
+	JNZ        rows8block
+	CMPQ       b_len+80(FP), $0x00
+	JE         rows8store
+	MOVQ       b_cap+88(FP), SI
+	LEAQ       (AX)(SI*4), SI
+	MOVQ       ldc+24(FP), R9
+	CMPQ       200(SP), $-126
+	VADDPS     (SI), Z0, Z0
+	VADDPS     64(SI), Z1, Z1
+	VADDPS     128(SI), Z2, Z2
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z3, Z3
+	VADDPS     64(SI), Z4, Z4
+	VADDPS     128(SI), Z5, Z5
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z6, Z6
+	VADDPS     64(SI), Z7, Z7
+	VADDPS     128(SI), Z8, Z8
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z9, Z9
+	VADDPS     64(SI), Z10, Z10
+	VADDPS     128(SI), Z11, Z11
+	LEAQ       (SI)(R9*1), SI
+	VADDPS     (SI), Z12, Z12
+	VADDPS     64(SI), Z13, Z13
+	VADDPS     128(SI), Z14, Z14
+	LEAQ       (SI)(R9*1), SI
+	JEQ        rows8next1
+	VADDPS     (SI), Z15, Z15
+	VADDPS     64(SI), Z16, Z16
+	VADDPS     128(SI), Z17, Z17
+	LEAQ       (SI)(R9*1), SI
+	JPS        rows8next1
+	VADDPS     (SI), Z18, Z18
+	VADDPS     64(SI), Z19, Z19
+	VADDPS     128(SI), Z20, Z20
+	LEAQ       (SI)(R9*1), SI
+	JCC        rows8next1
+	VADDPS     (SI), Z21, Z21
+	VADDPS     64(SI), Z22, Z22
+	VADDPS     128(SI), Z23, Z23
+	LEAQ       (SI)(R9*1), SI
+
+rows8next1:
+rows8store:
+	MOVQ    b_cap+88(FP), SI
+	LEAQ    (AX)(SI*4), SI
+	MOVQ    ldc+24(FP), R9
+	CMPQ    200(SP), $-126
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	VMOVUPS Z12, (SI)
+	VMOVUPS Z13, 64(SI)
+	VMOVUPS Z14, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JEQ     rows8next2
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, 64(SI)
+	VMOVUPS Z17, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JPS     rows8next2
+	VMOVUPS Z18, (SI)
+	VMOVUPS Z19, 64(SI)
+	VMOVUPS Z20, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+	JCC     rows8next2
+	VMOVUPS Z21, (SI)
+	VMOVUPS Z22, 64(SI)
+	VMOVUPS Z23, 128(SI)
+	LEAQ    (SI)(R9*1), SI
+
+rows8next2:
+	// Go on to the next segment, or the next rows.
+	LEAQ  (R8), SI
+	MOVQ  $0x00000001, b_len+80(FP)
+	CMPQ  a_len+40(FP), $0x00
+	JNE   rows8segment
+	MOVQ  192(SP), SI
+	SUBQ  SI, m+96(FP)
+	MOVQ  DX, DI
+	IMULQ SI, DI
+	ADDQ  DI, a_base+32(FP)
+	IMULQ ldc+24(FP), SI
+	ADDQ  SI, AX
+	JMP   rows8
+
+rows8done:
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
 	CMPQ    m+96(FP), $+2
@@ -11484,6 +11999,7 @@ rows4step0minima:
 
 rows4step0table:
 	MOVQ         SI, R10
+	ADDQ         224(SP), R10
 	VMOVDQU32    (SI), Z19
 	VPERMPS      Z18, Z19, Z19
 	VFMADD213PS  Z15, Z12, Z19
@@ -11608,25 +12124,25 @@ rows4next2:
 
 rows4next3:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	VMOVUPS    const00000004AVX512<>+0(SB), Z20
-	VMOVDQA32  Z20, Z19
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VMOVUPS    const00000004AVX512<>+0(SB), Z19
+	VMOVDQA32  Z19, Z20
 	MOVQ       $0x00000007, c_cap+16(FP)
 	PCALIGN    $0x40
 
 rows4step0:
 	ADDQ         rs+56(FP), R10
 	VMOVDQU32    (SI), Z21
-	VPSRLVD      Z19, Z21, Z21
+	VPSRLVD      Z20, Z21, Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z15, Z12, Z21
 	VMOVDQU32    64(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
+	VPSRLVD      Z20, Z22, Z22
 	VPERMPS      Z18, Z22, Z22
 	VFMADD213PS  Z16, Z13, Z22
 	VMOVDQU32    128(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
+	VPSRLVD      Z20, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
 	CMPQ         200(SP), $-126
@@ -11652,15 +12168,15 @@ rows4step0:
 rows4next4:
 	ADDQ         CX, DI
 	VMOVDQU32    192(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
+	VPSRLVD      Z20, Z21, Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z15, Z12, Z21
 	VMOVDQU32    256(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
+	VPSRLVD      Z20, Z22, Z22
 	VPERMPS      Z18, Z22, Z22
 	VFMADD213PS  Z16, Z13, Z22
 	VMOVDQU32    320(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
+	VPSRLVD      Z20, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
 	CMPQ         200(SP), $-126
@@ -11686,15 +12202,15 @@ rows4next4:
 rows4next5:
 	ADDQ         CX, DI
 	VMOVDQU32    384(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
+	VPSRLVD      Z20, Z21, Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z15, Z12, Z21
 	VMOVDQU32    448(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
+	VPSRLVD      Z20, Z22, Z22
 	VPERMPS      Z18, Z22, Z22
 	VFMADD213PS  Z16, Z13, Z22
 	VMOVDQU32    512(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
+	VPSRLVD      Z20, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
 	CMPQ         200(SP), $-126
@@ -11720,15 +12236,15 @@ rows4next5:
 rows4next6:
 	ADDQ         CX, DI
 	VMOVDQU32    576(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
+	VPSRLVD      Z20, Z21, Z21
 	VPERMPS      Z18, Z21, Z21
 	VFMADD213PS  Z15, Z12, Z21
 	VMOVDQU32    640(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
+	VPSRLVD      Z20, Z22, Z22
 	VPERMPS      Z18, Z22, Z22
 	VFMADD213PS  Z16, Z13, Z22
 	VMOVDQU32    704(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
+	VPSRLVD      Z20, Z23, Z23
 	VPERMPS      Z18, Z23, Z23
 	VFMADD213PS  Z17, Z14, Z23
 	CMPQ         200(SP), $-126
@@ -11753,9 +12269,9 @@ rows4next6:
 
 rows4next7:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	VPADDD     Z20, Z19, Z19
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VPADDD     Z19, Z20, Z20
 	DECQ       c_cap+16(FP)
 	JNZ        rows4step0
 	ADDQ       cs+64(FP), R8
@@ -11932,6 +12448,7 @@ rows1step0minima:
 
 rows1step0table:
 	MOVQ         BX, R9
+	ADDQ         224(SP), R9
 	VBROADCASTSS (SI), Z10
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z11
@@ -11988,10 +12505,10 @@ rows1step0table:
 	VPERMPS      Z9, Z11, Z11
 	VFMADD213PS  Z8, Z5, Z11
 	VFMADD231PS  Z10, Z11, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VMOVUPS      const00000004AVX512<>+0(SB), Z11
-	VMOVDQA32    Z11, Z10
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VMOVUPS      const00000004AVX512<>+0(SB), Z10
+	VMOVDQA32    Z10, Z11
 	MOVQ         $0x00000007, c_cap+16(FP)
 	PCALIGN      $0x40
 
@@ -12000,74 +12517,74 @@ rows1step0:
 	VBROADCASTSS (SI), Z12
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z6, Z3, Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VMOVDQU32    64(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z7, Z4, Z13
 	VFMADD231PS  Z12, Z13, Z1
 	VMOVDQU32    128(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z8, Z5, Z13
 	VFMADD231PS  Z12, Z13, Z2
 	VBROADCASTSS (SI), Z12
 	ADDQ         CX, SI
 	VMOVDQU32    192(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z6, Z3, Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VMOVDQU32    256(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z7, Z4, Z13
 	VFMADD231PS  Z12, Z13, Z1
 	VMOVDQU32    320(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z8, Z5, Z13
 	VFMADD231PS  Z12, Z13, Z2
 	VBROADCASTSS (SI), Z12
 	ADDQ         CX, SI
 	VMOVDQU32    384(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z6, Z3, Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VMOVDQU32    448(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z7, Z4, Z13
 	VFMADD231PS  Z12, Z13, Z1
 	VMOVDQU32    512(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z8, Z5, Z13
 	VFMADD231PS  Z12, Z13, Z2
 	VBROADCASTSS (SI), Z12
 	ADDQ         CX, SI
 	VMOVDQU32    576(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z6, Z3, Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VMOVDQU32    640(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z7, Z4, Z13
 	VFMADD231PS  Z12, Z13, Z1
 	VMOVDQU32    704(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
+	VPSRLVD      Z11, Z13, Z13
 	VPERMPS      Z9, Z13, Z13
 	VFMADD213PS  Z8, Z5, Z13
 	VFMADD231PS  Z12, Z13, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VPADDD       Z11, Z10, Z10
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VPADDD       Z10, Z11, Z11
 	DECQ         c_cap+16(FP)
 	JNZ          rows1step0
 	ADDQ         cs+64(FP), DI
@@ -12119,20 +12636,38 @@ GLOBL numbers16IQ4AVX512<>(SB), RODATA|NOPTR, $64
 DATA const00000004AVX512<>+0(SB)/64, $"\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00\x04\x00\x00\x00"
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmS4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmS4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmS4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8S4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000001, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8S4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12148,7 +12683,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -12232,20 +12767,38 @@ done:
 DATA const0000000fAVX512<>+0(SB)/64, $"\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00\x0f\x00\x00\x00"
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmU4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x000000c0, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x000000c0, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8U4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000002, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
+
+// func weightGemmInt8U4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightGemmInt8TilesMinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -12745,7 +13298,7 @@ few:
 	MOVQ $0x00000014, b_len+72(FP)
 	MOVQ $0x00000004, b_cap+80(FP)
 	MOVQ $0x00000040, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -12829,7 +13382,7 @@ done:
 
 // func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $208-113
+TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $232-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -12838,6 +13391,8 @@ TEXT ·weightGemmE2M1AVX512(SB), NOSPLIT, $208-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_cap+16(FP), SI
+	MOVQ    SI, 208(SP)
 
 	// Tiles of 2 to 4 × 3 vectors.
 rows4:
@@ -12897,6 +13452,7 @@ rows4block:
 	VPSLLD       $0x10, Z14, Z14
 	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z15
 	MOVQ         SI, R10
+	ADDQ         208(SP), R10
 	VMOVDQU32    (SI), Z16
 	VPERMPS      Z15, Z16, Z16
 	VMULPS       Z12, Z16, Z16
@@ -13021,25 +13577,25 @@ rows4next2:
 
 rows4next3:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	VMOVUPS    const00000004AVX512<>+0(SB), Z17
-	VMOVDQA32  Z17, Z16
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VMOVUPS    const00000004AVX512<>+0(SB), Z16
+	VMOVDQA32  Z16, Z17
 	MOVQ       $0x00000007, c_cap+16(FP)
 	PCALIGN    $0x40
 
 rows4step0:
 	ADDQ         $0x0000006c, R10
 	VMOVDQU32    (SI), Z18
-	VPSRLVD      Z16, Z18, Z18
+	VPSRLVD      Z17, Z18, Z18
 	VPERMPS      Z15, Z18, Z18
 	VMULPS       Z12, Z18, Z18
 	VMOVDQU32    64(SI), Z19
-	VPSRLVD      Z16, Z19, Z19
+	VPSRLVD      Z17, Z19, Z19
 	VPERMPS      Z15, Z19, Z19
 	VMULPS       Z13, Z19, Z19
 	VMOVDQU32    128(SI), Z20
-	VPSRLVD      Z16, Z20, Z20
+	VPSRLVD      Z17, Z20, Z20
 	VPERMPS      Z15, Z20, Z20
 	VMULPS       Z14, Z20, Z20
 	CMPQ         200(SP), $-126
@@ -13065,15 +13621,15 @@ rows4step0:
 rows4next4:
 	ADDQ         CX, DI
 	VMOVDQU32    192(SI), Z18
-	VPSRLVD      Z16, Z18, Z18
+	VPSRLVD      Z17, Z18, Z18
 	VPERMPS      Z15, Z18, Z18
 	VMULPS       Z12, Z18, Z18
 	VMOVDQU32    256(SI), Z19
-	VPSRLVD      Z16, Z19, Z19
+	VPSRLVD      Z17, Z19, Z19
 	VPERMPS      Z15, Z19, Z19
 	VMULPS       Z13, Z19, Z19
 	VMOVDQU32    320(SI), Z20
-	VPSRLVD      Z16, Z20, Z20
+	VPSRLVD      Z17, Z20, Z20
 	VPERMPS      Z15, Z20, Z20
 	VMULPS       Z14, Z20, Z20
 	CMPQ         200(SP), $-126
@@ -13099,15 +13655,15 @@ rows4next4:
 rows4next5:
 	ADDQ         CX, DI
 	VMOVDQU32    384(SI), Z18
-	VPSRLVD      Z16, Z18, Z18
+	VPSRLVD      Z17, Z18, Z18
 	VPERMPS      Z15, Z18, Z18
 	VMULPS       Z12, Z18, Z18
 	VMOVDQU32    448(SI), Z19
-	VPSRLVD      Z16, Z19, Z19
+	VPSRLVD      Z17, Z19, Z19
 	VPERMPS      Z15, Z19, Z19
 	VMULPS       Z13, Z19, Z19
 	VMOVDQU32    512(SI), Z20
-	VPSRLVD      Z16, Z20, Z20
+	VPSRLVD      Z17, Z20, Z20
 	VPERMPS      Z15, Z20, Z20
 	VMULPS       Z14, Z20, Z20
 	CMPQ         200(SP), $-126
@@ -13133,15 +13689,15 @@ rows4next5:
 rows4next6:
 	ADDQ         CX, DI
 	VMOVDQU32    576(SI), Z18
-	VPSRLVD      Z16, Z18, Z18
+	VPSRLVD      Z17, Z18, Z18
 	VPERMPS      Z15, Z18, Z18
 	VMULPS       Z12, Z18, Z18
 	VMOVDQU32    640(SI), Z19
-	VPSRLVD      Z16, Z19, Z19
+	VPSRLVD      Z17, Z19, Z19
 	VPERMPS      Z15, Z19, Z19
 	VMULPS       Z13, Z19, Z19
 	VMOVDQU32    704(SI), Z20
-	VPSRLVD      Z16, Z20, Z20
+	VPSRLVD      Z17, Z20, Z20
 	VPERMPS      Z15, Z20, Z20
 	VMULPS       Z14, Z20, Z20
 	CMPQ         200(SP), $-126
@@ -13166,9 +13722,9 @@ rows4next6:
 
 rows4next7:
 	ADDQ       CX, DI
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	VPADDD     Z17, Z16, Z16
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VPADDD     Z16, Z17, Z17
 	DECQ       c_cap+16(FP)
 	JNZ        rows4step0
 	ADDQ       $0x00000360, R8
@@ -13279,6 +13835,7 @@ rows1block:
 	VPSLLD       $0x10, Z5, Z5
 	VMOVUPS      numbers16E2M1AVX512<>+0(SB), Z6
 	MOVQ         BX, R9
+	ADDQ         208(SP), R9
 	VBROADCASTSS (SI), Z7
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z8
@@ -13335,10 +13892,10 @@ rows1block:
 	VPERMPS      Z6, Z8, Z8
 	VMULPS       Z5, Z8, Z8
 	VFMADD231PS  Z7, Z8, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VMOVUPS      const00000004AVX512<>+0(SB), Z8
-	VMOVDQA32    Z8, Z7
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VMOVUPS      const00000004AVX512<>+0(SB), Z7
+	VMOVDQA32    Z7, Z8
 	MOVQ         $0x00000007, c_cap+16(FP)
 	PCALIGN      $0x40
 
@@ -13347,74 +13904,74 @@ rows1step0:
 	VBROADCASTSS (SI), Z9
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z3, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VMOVDQU32    64(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z4, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z1
 	VMOVDQU32    128(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z5, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z2
 	VBROADCASTSS (SI), Z9
 	ADDQ         CX, SI
 	VMOVDQU32    192(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z3, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VMOVDQU32    256(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z4, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z1
 	VMOVDQU32    320(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z5, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z2
 	VBROADCASTSS (SI), Z9
 	ADDQ         CX, SI
 	VMOVDQU32    384(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z3, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VMOVDQU32    448(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z4, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z1
 	VMOVDQU32    512(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z5, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z2
 	VBROADCASTSS (SI), Z9
 	ADDQ         CX, SI
 	VMOVDQU32    576(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z3, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VMOVDQU32    640(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z4, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z1
 	VMOVDQU32    704(BX), Z10
-	VPSRLVD      Z7, Z10, Z10
+	VPSRLVD      Z8, Z10, Z10
 	VPERMPS      Z6, Z10, Z10
 	VMULPS       Z5, Z10, Z10
 	VFMADD231PS  Z9, Z10, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VPADDD       Z8, Z7, Z7
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VPADDD       Z7, Z8, Z8
 	DECQ         c_cap+16(FP)
 	JNZ          rows1step0
 	ADDQ         $0x00000360, DI
@@ -13457,9 +14014,23 @@ rows1done:
 DATA numbers16E2M1AVX512<>+0(SB)/64, $"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xc0@\x00\x00\x00A\x00\x00@A\x00\x00\x00\x00\x00\x00\x80\xbf\x00\x00\x00\xc0\x00\x00@\xc0\x00\x00\x80\xc0\x00\x00\xc0\xc0\x00\x00\x00\xc1\x00\x00@\xc1"
 GLOBL numbers16E2M1AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmE2M1A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1A0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemmE2M1AVX512+0(SB)
+
+// func weightGemmE2M1A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmE2M1A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemmE2M1AVX512+0(SB)
+
 // func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $8-113
+TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $24-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13468,7 +14039,11 @@ TEXT ·weightGemmInt8ValuesAVX512(SB), NOSPLIT, $8-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -13503,20 +14078,21 @@ cleared:
 
 	// Tiles of 8 × 3 vectors.
 vectors3rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors3rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows8ahead:
 	MOVQ k+104(FP), R8
@@ -13940,20 +14516,21 @@ vectors3rows8storewhole7:
 vectors3rows8done:
 	// Tiles of 4 × 3 vectors.
 vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors3rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows4ahead:
 	MOVQ    k+104(FP), R8
@@ -14229,20 +14806,21 @@ vectors3rows4storewhole3:
 vectors3rows4done:
 	// Tiles of 3 × 3 vectors.
 vectors3rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors3rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors3rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors3rows3ahead:
 	MOVQ    k+104(FP), R8
@@ -14467,24 +15045,24 @@ vectors3rows3storewhole2:
 vectors3rows3done:
 	// Tiles of 2 × 3 vectors.
 vectors3rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors3rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors3rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows2ahead:
 	MOVQ    k+104(FP), R8
@@ -14674,24 +15252,24 @@ vectors3rows2storewhole1:
 vectors3rows2done:
 	// Tiles of 1 × 3 vectors.
 vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+0, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+0, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors3rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors3rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+0, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors3rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 vectors3rows1ahead:
 	MOVQ    k+104(FP), R8
@@ -14840,20 +15418,21 @@ vectors3rows1done:
 vectors3done:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -15118,20 +15697,21 @@ vectors1rows8storewhole7:
 vectors1rows8done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -15256,20 +15836,21 @@ vectors1rows2storewhole1:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-3072, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  3072(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-3072, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -15380,14 +15961,24 @@ GLOBL valuesE2M1AVX512<>(SB), RODATA|NOPTR, $64
 DATA valuesIQ4AVX512<>+0(SB)/64, $"\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1\x01\x18-?O]jv\x81\x8d\x99\xa6\xb5\xc5\xd9\xf1"
 GLOBL valuesIQ4AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8E2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8E2M1AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8E2M1A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000003, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8E2M1A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8E2M1A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -15924,7 +16515,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
@@ -16062,20 +16653,38 @@ done:
 DATA const41800000AVX512<>+0(SB)/64, $"\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A\x00\x00\x80A"
 GLOBL const41800000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmIQ4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmIQ4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmIQ4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8IQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8IQ4AVX512(SB), NOSPLIT, $0-113
+// func weightGemmIQ4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmIQ4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00010060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmInt8IQ4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000004, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
+
+// func weightGemmInt8IQ4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8IQ4A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000004, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightGemmInt8TilesIQ4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -16091,7 +16700,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8ValuesAVX512+0(SB)
 
 // func weightWidenIQ4AVX512(dst []float32, b []byte, lanes int, k int)
@@ -16564,15 +17173,23 @@ TEXT ·weightWidenU4x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000012, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmU4x32AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmU4x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4x32A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00020060, c_len+8(FP)
+	MOVQ    $0x00001000, c_cap+16(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
+// func weightGemmU4x32A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00020060, c_len+8(FP)
+	MOVQ    $0x00003000, c_cap+16(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
 // func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima4AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Minima4AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -16581,7 +17198,11 @@ TEXT ·weightGemmInt8Minima4AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -16618,20 +17239,21 @@ cleared:
 
 	// Tiles of 4 × 3 vectors.
 wholerows4:
-	CMPQ m+96(FP), $+4
-	JL   wholerows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    wholerows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 wholerows4ahead:
 	MOVQ    k+104(FP), R8
@@ -16931,20 +17553,21 @@ wholerows4word:
 wholerows4done:
 	// Tiles of 3 × 3 vectors.
 wholerows3:
-	CMPQ m+96(FP), $+3
-	JL   wholerows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    wholerows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 wholerows3ahead:
 	MOVQ    k+104(FP), R8
@@ -17190,24 +17813,24 @@ wholerows3word:
 wholerows3done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ m+96(FP), $+2
-	JL   wholerows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    wholerows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows2ahead:
 	MOVQ    k+104(FP), R8
@@ -17423,24 +18046,24 @@ wholerows2word:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ m+96(FP), $+1
-	JL   wholerows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    wholerows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows1ahead:
 	MOVQ    k+104(FP), R8
@@ -17660,12 +18283,12 @@ manycompare:
 	ADDQ       $+1152, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	LEAQ       127(SP), SI
+	LEAQ       143(SP), SI
 	ANDQ       $-64, SI
-	MOVQ       SI, (SP)
-	MOVQ       DX, 40(SP)
-	MOVQ       CX, 48(SP)
-	MOVQ       AX, 56(SP)
+	MOVQ       SI, 16(SP)
+	MOVQ       DX, 56(SP)
+	MOVQ       CX, 64(SP)
+	MOVQ       AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -17673,9 +18296,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -17794,48 +18417,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	MOVL         40(CX), R14
@@ -18135,9 +18758,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -18161,13 +18784,22 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    8(SP), R8
+	MOVQ    R8, ldx+56(FP)
+
+halvesrows4ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18176,7 +18808,7 @@ halvesrows4:
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
-	CMPQ    11136(SP), $-126
+	CMPQ    11152(SP), $-126
 	VMOVUPS (R8), Z0
 	VMOVUPS 64(R8), Z1
 	VMOVUPS 128(R8), Z2
@@ -18234,7 +18866,7 @@ halvesrows4word:
 	VPANDD       (R8), Z24, Z25
 	VPANDD       64(R8), Z24, Z26
 	VPANDD       128(R8), Z24, Z27
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18277,7 +18909,7 @@ halvesrows4next1:
 	VPANDD       Z24, Z26, Z26
 	VPSRLD       $0x04, 128(R8), Z27
 	VPANDD       Z24, Z27, Z27
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z28
 	VPMADDUBSW   Z28, Z25, Z29
 	VPADDW       Z29, Z12, Z12
@@ -18339,7 +18971,7 @@ halvesrows4next2:
 	VPMOVSXBW  (DI), Z24
 	VPMOVSXBW  32(DI), Z25
 	VPMOVSXBW  64(DI), Z26
-	CMPQ       11136(SP), $-126
+	CMPQ       11152(SP), $-126
 	VPMADDWD   Z24, Z12, Z12
 	VPMADDWD   Z24, Z15, Z15
 	VPMADDWD   Z24, Z18, Z18
@@ -18347,7 +18979,7 @@ halvesrows4next2:
 	VPMADDWD   Z24, Z21, Z21
 
 halvesrows4next3:
-	CMPQ     11136(SP), $-126
+	CMPQ     11152(SP), $-126
 	VPMADDWD Z25, Z13, Z13
 	VPMADDWD Z25, Z16, Z16
 	VPMADDWD Z25, Z19, Z19
@@ -18355,7 +18987,7 @@ halvesrows4next3:
 	VPMADDWD Z25, Z22, Z22
 
 halvesrows4next4:
-	CMPQ     11136(SP), $-126
+	CMPQ     11152(SP), $-126
 	VPMADDWD Z26, Z14, Z14
 	VPMADDWD Z26, Z17, Z17
 	VPMADDWD Z26, Z20, Z20
@@ -18370,7 +19002,7 @@ halvesrows4next5:
 	VCVTPH2PS    (R10), Z24
 	VCVTPH2PS    32(R10), Z25
 	VCVTPH2PS    64(R10), Z26
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z27
 	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z12, Z12
@@ -18421,7 +19053,7 @@ halvesrows4next6:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -18490,7 +19122,7 @@ halvesrows4next7:
 	MOVQ    AX, SI
 	LEAQ    (SI)(CX*2), DI
 	ADDQ    CX, DI
-	CMPQ    11136(SP), $-126
+	CMPQ    11152(SP), $-126
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -18518,16 +19150,26 @@ halvesrows4next8:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18745,16 +19387,26 @@ halvesrows2word:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -18925,20 +19577,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 8 × 1 vectors.
 vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows8ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+8
+	JL    vectors1rows8done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows8ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows8ahead:
 	MOVQ k+104(FP), R8
@@ -18976,21 +19629,21 @@ vectors1rows8blockpassed:
 	ADDQ      DX, R10
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y1
-	VMOVDQU   Y1, 96(SP)
+	VMOVDQU   Y1, 112(SP)
 	VPERMW    (R9)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 128(SP)
+	VMOVDQU   Y1, 144(SP)
 	VPERMW    (R9)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 160(SP)
+	VMOVDQU   Y1, 176(SP)
 	VPERMW    (R10), Y0, Y1
-	VMOVDQU   Y1, 192(SP)
+	VMOVDQU   Y1, 208(SP)
 	VPERMW    (R10)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 224(SP)
+	VMOVDQU   Y0, 240(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19019,7 +19672,7 @@ vectors1rows8wordintegersany:
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19074,7 +19727,7 @@ vectors1rows8wordgroup1:
 	VXORPS        Z16, Z16, Z16
 	VXORPS        Z17, Z17, Z17
 	VXORPS        Z18, Z18, Z18
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19263,20 +19916,21 @@ vectors1rows8storeintegersany:
 vectors1rows8done:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -19312,13 +19966,13 @@ vectors1rows4blockpassed:
 	ADDQ      DX, R9
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y0
-	VMOVDQU   Y0, 96(SP)
+	VMOVDQU   Y0, 112(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19343,7 +19997,7 @@ vectors1rows4wordintegersany:
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19378,7 +20032,7 @@ vectors1rows4wordgroup1:
 	VXORPS        Z8, Z8, Z8
 	VXORPS        Z9, Z9, Z9
 	VXORPS        Z10, Z10, Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19503,20 +20157,21 @@ vectors1rows4storeintegersany:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -19550,11 +20205,11 @@ vectors1rows3blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y0
-	VMOVDQU   Y0, 64(SP)
+	VMOVDQU   Y0, 80(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19578,7 +20233,7 @@ vectors1rows3wordintegersany:
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19608,7 +20263,7 @@ vectors1rows3wordgroup1:
 	VXORPS        Z5, Z5, Z5
 	VXORPS        Z7, Z7, Z7
 	VXORPS        Z8, Z8, Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19714,20 +20369,21 @@ vectors1rows3storeintegersany:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -19761,9 +20417,9 @@ vectors1rows2blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 32(SP)
+	VMOVDQU   Y0, 48(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19786,7 +20442,7 @@ vectors1rows2wordintegersany:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19811,7 +20467,7 @@ vectors1rows2wordgroup1:
 	VPMADDWD      Z4, Z7, Z3
 	VXORPS        Z4, Z4, Z4
 	VXORPS        Z6, Z6, Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -19902,20 +20558,21 @@ vectors1rows2storeintegersany:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -19949,7 +20606,7 @@ vectors1rows1blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y0
-	VMOVDQU   Y0, (SP)
+	VMOVDQU   Y0, 16(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ      R8, R8
@@ -19971,7 +20628,7 @@ vectors1rows1wordintegersany:
 	VPSRLD  $0x10, Z3, Z3
 	VXORPS  Z5, Z5, Z5
 	MOVQ    R9, R10
-	LEAQ    (SP), R11
+	LEAQ    16(SP), R11
 	MOVQ    $0x00000002, R12
 	PCALIGN $0x40
 
@@ -19991,7 +20648,7 @@ vectors1rows1wordgroup1:
 	VXORPS        Z2, Z2, Z2
 	VPMADDWD      Z3, Z5, Z2
 	VXORPS        Z3, Z3, Z3
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -20130,14 +20787,24 @@ GLOBL const4b400000AVX512<>(SB), RODATA|NOPTR, $64
 DATA groupHalvesAVX512<>+0(SB)/64, $"\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00\x01\x00\x03\x00\x05\x00\a\x00\t\x00\v\x00\r\x00\x0f\x00\x00\x00\x02\x00\x04\x00\x06\x00\b\x00\n\x00\f\x00\x0e\x00"
 GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8U4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000005, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightGemmInt8U4x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000005, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -20699,7 +21366,7 @@ few:
 	MOVQ $0x00000012, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -20720,14 +21387,24 @@ TEXT ·weightUnpackU4x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x00000018, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U4x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000006, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
+
+// func weightGemmInt8U4x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000006, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima4AVX512+0(SB)
 
 // func weightWidenU5x32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -20750,7 +21427,7 @@ TEXT ·weightUnpackU5x32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Minima5AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Minima5AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -20759,7 +21436,11 @@ TEXT ·weightGemmInt8Minima5AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	MOVQ    BX, SI
 	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
@@ -20804,18 +21485,19 @@ wholerows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      wholerows4ahead
-	LEAQ    1024(DI), R8
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      wholerows4ahead
+	ADDQ    DI, R8
 	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
+	MOVQ    8(SP), R8
 	MOVQ    R8, ldx+56(FP)
 
 wholerows4ahead:
@@ -20878,7 +21560,7 @@ wholerows4word:
 	VPANDD       128(R8), Z12, Z19
 	VPSLLD       $0x04, Z16, Z20
 	VPTERNLOGD   $0xf8, Z20, Z13, Z19
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -20914,7 +21596,7 @@ wholerows4next0:
 	VPSRLD       $0x04, 128(R8), Z19
 	VPANDD       Z12, Z19, Z19
 	VPTERNLOGD   $0xf8, Z16, Z13, Z19
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z20
 	VPDPBUSD     Z20, Z17, Z0
 	VPDPBUSD     Z20, Z18, Z1
@@ -20957,7 +21639,7 @@ wholerows4next1:
 	VXORPS      Z12, Z12, Z12
 	VPMOVSXBD   (DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z0, Z0
 	VFMADD213PS Z12, Z13, Z0
 	VCVTDQ2PS   Z3, Z3
@@ -20971,7 +21653,7 @@ wholerows4next1:
 wholerows4next2:
 	VPMOVSXBD   16(DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z1, Z1
 	VFMADD213PS Z12, Z13, Z1
 	VCVTDQ2PS   Z4, Z4
@@ -20985,7 +21667,7 @@ wholerows4next2:
 wholerows4next3:
 	VPMOVSXBD   32(DI), Z13
 	VCVTDQ2PS   Z13, Z13
-	CMPQ        11136(SP), $-126
+	CMPQ        11152(SP), $-126
 	VCVTDQ2PS   Z2, Z2
 	VFMADD213PS Z12, Z13, Z2
 	VCVTDQ2PS   Z5, Z5
@@ -21007,7 +21689,7 @@ wholerows4next4:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VFMADD213PS  (R10), Z16, Z0
@@ -21049,7 +21731,7 @@ wholerows4next5:
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z13, Z13
 	VPMOVSXBD    80(DI), Z14
 	VPSHUFB      bothHalvesAVX512<>+0(SB), Z14, Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -21139,24 +21821,24 @@ wholerows4next6:
 wholerows4done:
 	// Tiles of 2 × 3 vectors.
 wholerows2:
-	CMPQ m+96(FP), $+2
-	JL   wholerows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    wholerows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows2ahead:
 	MOVQ    k+104(FP), R8
@@ -21379,24 +22061,24 @@ wholerows2word:
 wholerows2done:
 	// Tiles of 1 × 3 vectors.
 wholerows1:
-	CMPQ m+96(FP), $+1
-	JL   wholerows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   wholerows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    wholerows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    wholerows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 wholerows1ahead:
 	MOVQ    k+104(FP), R8
@@ -21623,12 +22305,12 @@ manycompare:
 	ADDQ       $+1344, SI
 	SUBQ       $+32, DI
 	JNZ        manycompare
-	LEAQ       127(SP), SI
+	LEAQ       143(SP), SI
 	ANDQ       $-64, SI
-	MOVQ       SI, (SP)
-	MOVQ       DX, 40(SP)
-	MOVQ       CX, 48(SP)
-	MOVQ       AX, 56(SP)
+	MOVQ       SI, 16(SP)
+	MOVQ       DX, 56(SP)
+	MOVQ       CX, 64(SP)
+	MOVQ       AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -21636,9 +22318,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -21776,48 +22458,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	MOVL         40(CX), R14
@@ -22117,9 +22799,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -22141,15 +22823,24 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, x_len+40(FP)
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
+	MOVQ    R8, x_cap+48(FP)
+	MOVQ    8(SP), R8
+	MOVQ    R8, ldx+56(FP)
+
+halvesrows4ahead:
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
 
 halvesrows4block:
 	MOVQ       DI, c_base+0(FP)
@@ -22215,7 +22906,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z25
 	VPSLLD       $0x03, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z26
 	VPBROADCASTD 4(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -22307,7 +22998,7 @@ halvesrows4next0:
 	VPANDD       Z15, Z25, Z25
 	VPSRLD       $0x01, Z19, Z26
 	VPTERNLOGD   $0xf8, Z26, Z16, Z25
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z26
 	VPBROADCASTD 20(R9), Z27
 	VPMADDUBSW   Z26, Z20, Z28
@@ -22403,7 +23094,7 @@ halvesrows4next1:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -22454,7 +23145,7 @@ halvesrows4next2:
 	VPMOVSXBW    96(DI), Z12
 	VPMOVSXBW    128(DI), Z13
 	VPMOVSXBW    160(DI), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z18
 	VPBROADCASTD 44(R8), Z19
 	VPMADDWD     Z19, Z12, Z20
@@ -22544,16 +23235,26 @@ halvesrows4next3:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ    m+96(FP), $+2
-	JL      halvesrows2done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows2ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -22833,16 +23534,26 @@ halvesrows2wordpair:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ    m+96(FP), $+1
-	JL      halvesrows1done
-	MOVQ    x_base+32(FP), SI
-	MOVQ    b_base+64(FP), DI
-	LEAQ    (DI), R8
-	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+8192, R8
-	MOVQ    R8, ldx+56(FP)
-	MOVQ    $+4096, R8
-	MOVQ    R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
+
+halvesrows1ahead:
 	MOVQ    k+104(FP), R8
 	MOVQ    R8, x_len+40(FP)
 	MOVQ    AX, R8
@@ -23064,20 +23775,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -23113,13 +23825,13 @@ vectors1rows4blockpassed:
 	ADDQ      DX, R9
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y1
-	VMOVDQU   Y1, 64(SP)
+	VMOVDQU   Y1, 80(SP)
 	VPERMW    (R9), Y0, Y0
-	VMOVDQU   Y0, 96(SP)
+	VMOVDQU   Y0, 112(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23149,7 +23861,7 @@ vectors1rows4wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23196,7 +23908,7 @@ vectors1rows4wordgroup1:
 	VXORPS        Z11, Z11, Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23328,20 +24040,21 @@ vectors1rows4storeintegersany:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -23375,11 +24088,11 @@ vectors1rows3blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y1
-	VMOVDQU   Y1, 32(SP)
+	VMOVDQU   Y1, 48(SP)
 	VPERMW    (R8)(DX*2), Y0, Y0
-	VMOVDQU   Y0, 64(SP)
+	VMOVDQU   Y0, 80(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23408,7 +24121,7 @@ vectors1rows3wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23449,7 +24162,7 @@ vectors1rows3wordgroup1:
 	VXORPS        Z9, Z9, Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23562,20 +24275,21 @@ vectors1rows3storeintegersany:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -23609,9 +24323,9 @@ vectors1rows2blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y1
-	VMOVDQU   Y1, (SP)
+	VMOVDQU   Y1, 16(SP)
 	VPERMW    (R8)(DX*1), Y0, Y0
-	VMOVDQU   Y0, 32(SP)
+	VMOVDQU   Y0, 48(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23639,7 +24353,7 @@ vectors1rows2wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23674,7 +24388,7 @@ vectors1rows2wordgroup1:
 	VXORPS        Z7, Z7, Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -23772,20 +24486,21 @@ vectors1rows2storeintegersany:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -23819,7 +24534,7 @@ vectors1rows1blockpassed:
 	MOVQ      SI, R8
 	VMOVDQU   groupHalvesAVX512<>+0(SB), Y0
 	VPERMW    (R8), Y0, Y0
-	VMOVDQU   Y0, (SP)
+	VMOVDQU   Y0, 16(SP)
 	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32 const11111111AVX512<>+0(SB), Z2
@@ -23846,7 +24561,7 @@ vectors1rows1wordintegersany:
 	LEAQ      (R9)(BX*8), R10
 	VMOVDQU32 (R10), Z3
 	MOVQ      R9, R10
-	LEAQ      (SP), R11
+	LEAQ      16(SP), R11
 	MOVQ      $0x00000002, R12
 	PCALIGN   $0x40
 
@@ -23875,7 +24590,7 @@ vectors1rows1wordgroup1:
 	VXORPS        Z4, Z4, Z4
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -24002,14 +24717,24 @@ vectors1rows1storeintegerstwo:
 DATA const11111111AVX512<>+0(SB)/64, $"\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11"
 GLOBL const11111111AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8U5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000007, c_len+8(FP)
 	MOVQ    $0x00000016, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
+
+// func weightGemmInt8U5x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000007, c_len+8(FP)
+	MOVQ    $0x00000016, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -24025,7 +24750,7 @@ few:
 	MOVQ $0x00000016, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -24046,14 +24771,24 @@ TEXT ·weightUnpackU5x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    $0x0000001c, b_cap+40(FP)
 	JMP     ·weightBlocksGroupedAVX512+0(SB)
 
-// func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8U5x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000008, c_len+8(FP)
 	MOVQ    $0x00000018, b_len+72(FP)
 	MOVQ    $0x00000004, b_cap+80(FP)
 	MOVQ    $0x00000040, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
+
+// func weightGemmInt8U5x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000008, c_len+8(FP)
+	MOVQ    $0x00000018, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Minima5AVX512+0(SB)
 
 // func weightWidenS6x16AVX512(dst []float32, b []byte, lanes int, k int)
@@ -24076,7 +24811,7 @@ TEXT ·weightUnpackS6x16AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped6AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped6AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -24085,7 +24820,11 @@ TEXT ·weightGemmInt8Grouped6AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+26, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -24115,12 +24854,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x0c
 	JL   few
-	LEAQ 127(SP), SI
+	LEAQ 143(SP), SI
 	ANDQ $-64, SI
-	MOVQ SI, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ SI, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -24128,9 +24867,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -24279,48 +25018,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, DI
 	MOVQ    DI, R8
 	LEAQ    (R8)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, R8
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R9
-	MOVQ    R9, 32(SP)
+	MOVQ    R9, 48(SP)
 	MOVQ    DX, R10
 	LEAQ    (R10)(AX*1), R9
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R9, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R9
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R9, R11
 	MOVQ    R11, R12
 	LEAQ    (R12)(AX*1), R9
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R9, R12
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R9
-	MOVQ    16(SP), R13
+	MOVQ    32(SP), R13
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -24631,9 +25370,9 @@ manyblock:
 	ADDQ         $+2688, R9
 	DECQ         R13
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -24655,18 +25394,19 @@ halvesrows4:
 	CMOVQGT DI, SI
 	LEAQ    heightsAVX512<>+40(SB), DI
 	MOVQ    (DI)(SI*8), SI
-	MOVQ    SI, 11136(SP)
+	MOVQ    SI, 11152(SP)
 	MOVQ    x_base+32(FP), SI
 	MOVQ    b_base+64(FP), DI
 	LEAQ    8192(DI), R8
 	MOVQ    R8, x_cap+48(FP)
 	MOVQ    $-8192, R8
 	MOVQ    R8, ldx+56(FP)
-	CMPQ    ldc+24(FP), $0x00
-	JE      halvesrows4ahead
-	LEAQ    1024(DI), R8
+	MOVQ    (SP), R8
+	TESTQ   R8, R8
+	JZ      halvesrows4ahead
+	ADDQ    DI, R8
 	MOVQ    R8, x_cap+48(FP)
-	MOVQ    $+3072, R8
+	MOVQ    8(SP), R8
 	MOVQ    R8, ldx+56(FP)
 
 halvesrows4ahead:
@@ -24701,7 +25441,7 @@ halvesrows4blockpassed:
 	VXORPS       Z9, Z9, Z9
 	VXORPS       Z10, Z10, Z10
 	VXORPS       Z11, Z11, Z11
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 44(R9), Z0
 	VPMADDWD     Z12, Z0, Z0
 	VPSLLD       $0x05, Z0, Z0
@@ -24766,7 +25506,7 @@ halvesrows4wordpair:
 	VPANDD       320(R8), Z15, Z22
 	VPSLLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD (R9), Z23
 	VPBROADCASTD 4(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -24858,7 +25598,7 @@ halvesrows4next1:
 	VPANDD       Z15, Z22, Z22
 	VPSRLD       $0x02, 896(R12), Z23
 	VPTERNLOGD   $0xf8, Z23, Z16, Z22
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VPBROADCASTD 16(R9), Z23
 	VPBROADCASTD 20(R9), Z24
 	VPMADDUBSW   Z23, Z17, Z25
@@ -24956,7 +25696,7 @@ halvesrows4next2:
 	VCVTPH2PS    (R12), Z12
 	VCVTPH2PS    32(R12), Z13
 	VCVTPH2PS    64(R12), Z14
-	CMPQ         11136(SP), $-126
+	CMPQ         11152(SP), $-126
 	VBROADCASTSS 32(R8), Z15
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
@@ -25030,24 +25770,24 @@ halvesrows4next3:
 halvesrows4done:
 	// Tiles of 2 × 3 vectors.
 halvesrows2:
-	CMPQ m+96(FP), $+2
-	JL   halvesrows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+2
+	JL    halvesrows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 halvesrows2ahead:
 	MOVQ    k+104(FP), R8
@@ -25307,24 +26047,24 @@ halvesrows2wordpair:
 halvesrows2done:
 	// Tiles of 1 × 3 vectors.
 halvesrows1:
-	CMPQ m+96(FP), $+1
-	JL   halvesrows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ (DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+8192, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $+4096, R8
-	MOVQ R8, lanes+88(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   halvesrows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
-	MOVQ $-1024, R8
-	MOVQ R8, lanes+88(FP)
+	CMPQ  m+96(FP), $+1
+	JL    halvesrows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  (DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $+8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  $+4096, R8
+	MOVQ  R8, lanes+88(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    halvesrows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  R8, lanes+88(FP)
 
 halvesrows1ahead:
 	MOVQ    k+104(FP), R8
@@ -25534,20 +26274,21 @@ halvesrows1done:
 halvesnone:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -25575,29 +26316,29 @@ vectors1rows4blockpassed:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -25614,14 +26355,14 @@ vectors1rows4lanes:
 	VCVTDQ2PS    Z8, Z8
 	VPSRAD       $0x10, Z7, Z7
 	VCVTDQ2PS    Z7, Z7
-	VPBROADCASTD 260(SP), Z9
-	VPBROADCASTD 268(SP), Z10
-	VPBROADCASTD 276(SP), Z11
-	VPBROADCASTD 284(SP), Z12
+	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 284(SP), Z10
+	VPBROADCASTD 292(SP), Z11
+	VPBROADCASTD 300(SP), Z12
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -25662,13 +26403,13 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z7, Z11, Z5
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z7, Z12, Z6
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z9
-	VPBROADCASTD  272(SP), Z10
-	VPBROADCASTD  280(SP), Z11
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z9
+	VPBROADCASTD  288(SP), Z10
+	VPBROADCASTD  296(SP), Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -25765,20 +26506,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -25804,23 +26546,23 @@ vectors1rows3blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -25837,13 +26579,13 @@ vectors1rows3lanes:
 	VCVTDQ2PS    Z7, Z7
 	VPSRAD       $0x10, Z6, Z6
 	VCVTDQ2PS    Z6, Z6
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -25879,12 +26621,12 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z6, Z9, Z4
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z6, Z10, Z5
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -25968,20 +26710,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -26007,17 +26750,17 @@ vectors1rows2blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000020AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -26034,12 +26777,12 @@ vectors1rows2lanes:
 	VCVTDQ2PS    Z6, Z6
 	VPSRAD       $0x10, Z5, Z5
 	VCVTDQ2PS    Z5, Z5
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -26070,11 +26813,11 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z5, Z7, Z3
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z5, Z8, Z4
-	VPBROADCASTD  256(SP), Z5
-	VPBROADCASTD  264(SP), Z7
+	VPBROADCASTD  272(SP), Z5
+	VPBROADCASTD  280(SP), Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -26149,20 +26892,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -26188,11 +26932,11 @@ vectors1rows1blockpassed:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000020AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const33333333AVX512<>+0(SB), Z2
@@ -26209,11 +26953,11 @@ vectors1rows1lanes:
 	VCVTDQ2PS    Z5, Z5
 	VPSRAD       $0x10, Z4, Z4
 	VCVTDQ2PS    Z4, Z4
-	VPBROADCASTD 260(SP), Z6
+	VPBROADCASTD 276(SP), Z6
 	LEAQ         (R9)(BX*8), R13
 	VMOVDQU32    (R13), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -26239,10 +26983,10 @@ vectors1rows1wordgroup1:
 	VXORPS        Z3, Z3, Z3
 	VCVTDQ2PS     Z6, Z6
 	VFMADD231PS   Z4, Z6, Z3
-	VPBROADCASTD  256(SP), Z4
+	VPBROADCASTD  272(SP), Z4
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -26315,14 +27059,24 @@ GLOBL const00000020AVX512<>(SB), RODATA|NOPTR, $64
 DATA const33333333AVX512<>+0(SB)/64, $"3333333333333333333333333333333333333333333333333333333333333333"
 GLOBL const33333333AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S6x16AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S6x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000009, c_len+8(FP)
 	MOVQ    $0x0000001a, b_len+72(FP)
 	MOVQ    $0x00000002, b_cap+80(FP)
 	MOVQ    $0x00000020, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
+
+// func weightGemmInt8S6x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000009, c_len+8(FP)
+	MOVQ    $0x0000001a, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -26948,7 +27702,7 @@ few:
 	MOVQ $0x0000001a, b_len+72(FP)
 	MOVQ $0x00000002, b_cap+80(FP)
 	MOVQ $0x00000020, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped6AVX512+0(SB)
 
 // func weightWidenS5x16F32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -26971,7 +27725,7 @@ TEXT ·weightUnpackS5x16F32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped5AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped5AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -26980,7 +27734,11 @@ TEXT ·weightGemmInt8Grouped5AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+28, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -27010,12 +27768,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x05
 	JL   few
-	LEAQ 127(SP), BX
+	LEAQ 143(SP), BX
 	ANDQ $-64, BX
-	MOVQ BX, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ BX, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -27023,9 +27781,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -27133,48 +27891,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, BX
 	LEAQ    (BX)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, BX
 	MOVQ    BX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, DI
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R8
-	MOVQ    R8, 32(SP)
+	MOVQ    R8, 48(SP)
 	MOVQ    DX, R9
 	LEAQ    (R9)(AX*1), R8
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R8, R9
 	MOVQ    R9, R10
 	LEAQ    (R10)(AX*1), R8
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R8, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R8
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R8, R11
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R8
-	MOVQ    16(SP), R12
+	MOVQ    32(SP), R12
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -27486,9 +28244,9 @@ manyblock:
 	ADDQ         $+2688, R8
 	DECQ         R12
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -27499,20 +28257,21 @@ manyblock:
 few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -27524,29 +28283,29 @@ vectors1rows4block:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27562,14 +28321,14 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z7
 	VMOVUPS      (R10)(BX*2), Z8
-	VPBROADCASTD 260(SP), Z9
-	VPBROADCASTD 268(SP), Z10
-	VPBROADCASTD 276(SP), Z11
-	VPBROADCASTD 284(SP), Z12
+	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 284(SP), Z10
+	VPBROADCASTD 292(SP), Z11
+	VPBROADCASTD 300(SP), Z12
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27610,13 +28369,13 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z8, Z11, Z5
 	VCVTDQ2PS     Z12, Z12
 	VFMADD231PS   Z8, Z12, Z6
-	VPBROADCASTD  256(SP), Z8
-	VPBROADCASTD  264(SP), Z9
-	VPBROADCASTD  272(SP), Z10
-	VPBROADCASTD  280(SP), Z11
+	VPBROADCASTD  272(SP), Z8
+	VPBROADCASTD  280(SP), Z9
+	VPBROADCASTD  288(SP), Z10
+	VPBROADCASTD  296(SP), Z11
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z12
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -27707,20 +28466,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -27730,23 +28490,23 @@ vectors1rows3block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27762,13 +28522,13 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27804,12 +28564,12 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z7, Z9, Z4
 	VCVTDQ2PS     Z10, Z10
 	VFMADD231PS   Z7, Z10, Z5
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z10
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -27888,20 +28648,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -27911,17 +28672,17 @@ vectors1rows2block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000010AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -27937,12 +28698,12 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -27973,11 +28734,11 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z6, Z7, Z3
 	VCVTDQ2PS     Z8, Z8
 	VFMADD231PS   Z6, Z8, Z4
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z7
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z7
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z8
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -28048,20 +28809,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -28071,11 +28833,11 @@ vectors1rows1block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000010AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	VMOVDQU32    const11111111AVX512<>+0(SB), Z2
@@ -28091,11 +28853,11 @@ vectors1rows1lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(BX*2), Z5
-	VPBROADCASTD 260(SP), Z6
+	VPBROADCASTD 276(SP), Z6
 	LEAQ         (R9)(BX*8), R10
 	VMOVDQU32    (R10), Z3
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -28121,10 +28883,10 @@ vectors1rows1wordgroup1:
 	VXORPS        Z3, Z3, Z3
 	VCVTDQ2PS     Z6, Z6
 	VFMADD231PS   Z5, Z6, Z3
-	VPBROADCASTD  256(SP), Z5
+	VPBROADCASTD  272(SP), Z5
 	LEAQ          (R9)(BX*8), R10
 	VMOVDQU32     (R10), Z6
-	LEAQ          16(SP), R10
+	LEAQ          32(SP), R10
 	MOVQ          $0x00000002, R11
 	PCALIGN       $0x40
 
@@ -28191,14 +28953,24 @@ vectors1rows1done:
 DATA const00000010AVX512<>+0(SB)/64, $"\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"
 GLOBL const00000010AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S5x16F32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S5x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x0000000a, c_len+8(FP)
 	MOVQ    $0x0000001c, b_len+72(FP)
 	MOVQ    $0x00000008, b_cap+80(FP)
 	MOVQ    $0x00000080, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped5AVX512+0(SB)
+
+// func weightGemmInt8S5x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000a, c_len+8(FP)
+	MOVQ    $0x0000001c, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped5AVX512+0(SB)
 
 // func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -28214,7 +28986,7 @@ few:
 	MOVQ $0x0000001c, b_len+72(FP)
 	MOVQ $0x00000008, b_cap+80(FP)
 	MOVQ $0x00000080, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped5AVX512+0(SB)
 
 // func weightWidenS8x16F32AVX512(dst []float32, b []byte, lanes int, k int)
@@ -28237,7 +29009,7 @@ TEXT ·weightUnpackS8x16F32AVX512(SB), NOSPLIT, $0-64
 
 // func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
-TEXT ·weightGemmInt8Grouped8AVX512(SB), $11144-113
+TEXT ·weightGemmInt8Grouped8AVX512(SB), $11160-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -28246,7 +29018,11 @@ TEXT ·weightGemmInt8Grouped8AVX512(SB), $11144-113
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
 	MOVQ    x_cap+48(FP), SI
-	MOVQ    SI, ldc+24(FP)
+	MOVQ    SI, DI
+	ANDQ    $0x0000ffff, SI
+	SHRQ    $0x10, DI
+	MOVQ    SI, (SP)
+	MOVQ    DI, 8(SP)
 	IMUL3Q  $+40, BX, SI
 	MOVQ    SI, b_len+72(FP)
 	SHLQ    $0x01, BX
@@ -28276,12 +29052,12 @@ cleared:
 	JNE  few
 	CMPQ m+96(FP), $0x05
 	JL   few
-	LEAQ 127(SP), BX
+	LEAQ 143(SP), BX
 	ANDQ $-64, BX
-	MOVQ BX, (SP)
-	MOVQ DX, 40(SP)
-	MOVQ CX, 48(SP)
-	MOVQ AX, 56(SP)
+	MOVQ BX, 16(SP)
+	MOVQ DX, 56(SP)
+	MOVQ CX, 64(SP)
+	MOVQ AX, 72(SP)
 
 manyblocks:
 	MOVQ    k+104(FP), DX
@@ -28289,9 +29065,9 @@ manyblocks:
 	MOVQ    $0x00000004, AX
 	CMPQ    DX, AX
 	CMOVQGT AX, DX
-	MOVQ    DX, 16(SP)
+	MOVQ    DX, 32(SP)
 	MOVQ    b_base+64(FP), AX
-	MOVQ    (SP), CX
+	MOVQ    16(SP), CX
 	ADDQ    $+256, CX
 
 manyexpand:
@@ -28405,48 +29181,48 @@ manyvector:
 	JNZ        manyexpand
 	MOVQ       AX, b_base+64(FP)
 	MOVQ       x_base+32(FP), AX
-	MOVQ       AX, 24(SP)
-	MOVQ       56(SP), AX
-	MOVQ       AX, 32(SP)
+	MOVQ       AX, 40(SP)
+	MOVQ       72(SP), AX
+	MOVQ       AX, 48(SP)
 	MOVQ       m+96(FP), AX
-	MOVQ       AX, 8(SP)
+	MOVQ       AX, 24(SP)
 
 manyrows:
-	MOVQ    40(SP), AX
-	MOVQ    24(SP), CX
+	MOVQ    56(SP), AX
+	MOVQ    40(SP), CX
 	LEAQ    (CX)(AX*4), DX
-	MOVQ    DX, 24(SP)
+	MOVQ    DX, 40(SP)
 	MOVQ    CX, BX
 	LEAQ    (BX)(AX*1), DX
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT DX, BX
 	MOVQ    BX, SI
 	LEAQ    (SI)(AX*1), DX
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT DX, SI
 	MOVQ    SI, DI
 	LEAQ    (DI)(AX*1), DX
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT DX, DI
-	MOVQ    48(SP), AX
-	MOVQ    32(SP), DX
+	MOVQ    64(SP), AX
+	MOVQ    48(SP), DX
 	LEAQ    (DX)(AX*4), R8
-	MOVQ    R8, 32(SP)
+	MOVQ    R8, 48(SP)
 	MOVQ    DX, R9
 	LEAQ    (R9)(AX*1), R8
-	CMPQ    8(SP), $0x01
+	CMPQ    24(SP), $0x01
 	CMOVQGT R8, R9
 	MOVQ    R9, R10
 	LEAQ    (R10)(AX*1), R8
-	CMPQ    8(SP), $0x02
+	CMPQ    24(SP), $0x02
 	CMOVQGT R8, R10
 	MOVQ    R10, R11
 	LEAQ    (R11)(AX*1), R8
-	CMPQ    8(SP), $0x03
+	CMPQ    24(SP), $0x03
 	CMOVQGT R8, R11
-	MOVQ    (SP), AX
+	MOVQ    16(SP), AX
 	LEAQ    256(AX), R8
-	MOVQ    16(SP), R12
+	MOVQ    32(SP), R12
 
 manyblock:
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
@@ -28758,9 +29534,9 @@ manyblock:
 	ADDQ         $+2688, R8
 	DECQ         R12
 	JNZ          manyblock
-	SUBQ         $0x04, 8(SP)
+	SUBQ         $0x04, 24(SP)
 	JG           manyrows
-	MOVQ         16(SP), AX
+	MOVQ         32(SP), AX
 	IMUL3Q       $+48, AX, AX
 	ADDQ         AX, x_base+32(FP)
 	CMPQ         k+104(FP), $0x00
@@ -28771,20 +29547,21 @@ manyblock:
 few:
 	// Tiles of 4 × 1 vectors.
 vectors1rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors1rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows4ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+4
+	JL    vectors1rows4done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows4ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows4ahead:
 	MOVQ k+104(FP), R8
@@ -28796,29 +29573,29 @@ vectors1rows4block:
 	ADDQ         DX, R9
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y1
-	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y1, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 272(SP)
+	VMOVQ        X1, 288(SP)
 	VPERMW       (R9), Y0, Y0
-	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      Y0, 112(SP)
 	VPBROADCASTD 44(R9), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 280(SP)
+	VMOVQ        X0, 296(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -28833,13 +29610,13 @@ vectors1rows4lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(BX*2), Z7
-	VPBROADCASTD 260(SP), Z8
-	VPBROADCASTD 268(SP), Z9
-	VPBROADCASTD 276(SP), Z10
-	VPBROADCASTD 284(SP), Z11
+	VPBROADCASTD 276(SP), Z8
+	VPBROADCASTD 284(SP), Z9
+	VPBROADCASTD 292(SP), Z10
+	VPBROADCASTD 300(SP), Z11
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -28879,12 +29656,12 @@ vectors1rows4wordgroup1:
 	VFMADD231PS   Z7, Z10, Z4
 	VCVTDQ2PS     Z11, Z11
 	VFMADD231PS   Z7, Z11, Z5
-	VPBROADCASTD  256(SP), Z7
-	VPBROADCASTD  264(SP), Z8
-	VPBROADCASTD  272(SP), Z9
-	VPBROADCASTD  280(SP), Z10
+	VPBROADCASTD  272(SP), Z7
+	VPBROADCASTD  280(SP), Z8
+	VPBROADCASTD  288(SP), Z9
+	VPBROADCASTD  296(SP), Z10
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -28980,20 +29757,21 @@ vectors1rows4wordgroup0:
 vectors1rows4done:
 	// Tiles of 3 × 1 vectors.
 vectors1rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors1rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows3ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+3
+	JL    vectors1rows3done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows3ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows3ahead:
 	MOVQ k+104(FP), R8
@@ -29003,23 +29781,23 @@ vectors1rows3block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y1
-	VMOVDQU      Y1, 32(SP)
+	VMOVDQU      Y1, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 264(SP)
+	VMOVQ        X1, 280(SP)
 	VPERMW       (R8)(DX*2), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
+	VMOVDQU      Y0, 80(SP)
 	VPBROADCASTD 44(R8)(DX*2), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 272(SP)
+	VMOVQ        X0, 288(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29034,12 +29812,12 @@ vectors1rows3lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z5
 	VMOVUPS      (R10)(BX*2), Z6
-	VPBROADCASTD 260(SP), Z7
-	VPBROADCASTD 268(SP), Z8
-	VPBROADCASTD 276(SP), Z9
+	VPBROADCASTD 276(SP), Z7
+	VPBROADCASTD 284(SP), Z8
+	VPBROADCASTD 292(SP), Z9
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29074,11 +29852,11 @@ vectors1rows3wordgroup1:
 	VFMADD231PS   Z6, Z8, Z3
 	VCVTDQ2PS     Z9, Z9
 	VFMADD231PS   Z6, Z9, Z4
-	VPBROADCASTD  256(SP), Z6
-	VPBROADCASTD  264(SP), Z7
-	VPBROADCASTD  272(SP), Z8
+	VPBROADCASTD  272(SP), Z6
+	VPBROADCASTD  280(SP), Z7
+	VPBROADCASTD  288(SP), Z8
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29162,20 +29940,21 @@ vectors1rows3wordgroup0:
 vectors1rows3done:
 	// Tiles of 2 × 1 vectors.
 vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows2ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+2
+	JL    vectors1rows2done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows2ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows2ahead:
 	MOVQ k+104(FP), R8
@@ -29185,17 +29964,17 @@ vectors1rows2block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y1
-	VMOVDQU      Y1, (SP)
+	VMOVDQU      Y1, 16(SP)
 	VPBROADCASTD 44(R8), X1
 	VPMOVSXWD    X1, X1
 	VPMADDWD     const00000080AVX512<>+0(SB), X1, X1
-	VMOVQ        X1, 256(SP)
+	VMOVQ        X1, 272(SP)
 	VPERMW       (R8)(DX*1), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y0, 48(SP)
 	VPBROADCASTD 44(R8)(DX*1), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 264(SP)
+	VMOVQ        X0, 280(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29210,11 +29989,11 @@ vectors1rows2lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(BX*2), Z5
-	VPBROADCASTD 260(SP), Z6
-	VPBROADCASTD 268(SP), Z7
+	VPBROADCASTD 276(SP), Z6
+	VPBROADCASTD 284(SP), Z7
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29244,10 +30023,10 @@ vectors1rows2wordgroup1:
 	VFMADD231PS   Z5, Z6, Z2
 	VCVTDQ2PS     Z7, Z7
 	VFMADD231PS   Z5, Z7, Z3
-	VPBROADCASTD  256(SP), Z5
-	VPBROADCASTD  264(SP), Z6
+	VPBROADCASTD  272(SP), Z5
+	VPBROADCASTD  280(SP), Z6
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29323,20 +30102,21 @@ vectors1rows2wordgroup0:
 vectors1rows2done:
 	// Tiles of 1 × 1 vectors.
 vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $-8192, R8
-	MOVQ R8, ldx+56(FP)
-	CMPQ ldc+24(FP), $0x00
-	JE   vectors1rows1ahead
-	LEAQ 1024(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ $+3072, R8
-	MOVQ R8, ldx+56(FP)
+	CMPQ  m+96(FP), $+1
+	JL    vectors1rows1done
+	MOVQ  x_base+32(FP), SI
+	MOVQ  b_base+64(FP), DI
+	LEAQ  8192(DI), R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  $-8192, R8
+	MOVQ  R8, ldx+56(FP)
+	MOVQ  (SP), R8
+	TESTQ R8, R8
+	JZ    vectors1rows1ahead
+	ADDQ  DI, R8
+	MOVQ  R8, x_cap+48(FP)
+	MOVQ  8(SP), R8
+	MOVQ  R8, ldx+56(FP)
 
 vectors1rows1ahead:
 	MOVQ k+104(FP), R8
@@ -29346,11 +30126,11 @@ vectors1rows1block:
 	MOVQ         SI, R8
 	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
 	VPERMW       (R8), Y0, Y0
-	VMOVDQU      Y0, (SP)
+	VMOVDQU      Y0, 16(SP)
 	VPBROADCASTD 44(R8), X0
 	VPMOVSXWD    X0, X0
 	VPMADDWD     const00000080AVX512<>+0(SB), X0, X0
-	VMOVQ        X0, 256(SP)
+	VMOVQ        X0, 272(SP)
 	VMOVDQU32    const0000ffffAVX512<>+0(SB), Z0
 	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
 	XORQ         R8, R8
@@ -29365,10 +30145,10 @@ vectors1rows1lanes:
 	LEAQ         (DI)(R8*2), R10
 	VMOVUPS      (R10), Z3
 	VMOVUPS      (R10)(BX*2), Z4
-	VPBROADCASTD 260(SP), Z5
+	VPBROADCASTD 276(SP), Z5
 	LEAQ         (R9)(BX*8), R13
 	MOVQ         R9, R10
-	LEAQ         (SP), R11
+	LEAQ         16(SP), R11
 	MOVQ         $0x00000002, R12
 	PCALIGN      $0x40
 
@@ -29393,9 +30173,9 @@ vectors1rows1wordgroup1:
 	VXORPS        Z2, Z2, Z2
 	VCVTDQ2PS     Z5, Z5
 	VFMADD231PS   Z4, Z5, Z2
-	VPBROADCASTD  256(SP), Z4
+	VPBROADCASTD  272(SP), Z4
 	LEAQ          (R9)(BX*8), R10
-	LEAQ          16(SP), R11
+	LEAQ          32(SP), R11
 	MOVQ          $0x00000002, R12
 	PCALIGN       $0x40
 
@@ -29467,14 +30247,24 @@ vectors1rows1done:
 DATA const00000080AVX512<>+0(SB)/64, $"\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00\x80\x00\x00\x00"
 GLOBL const00000080AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8S8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8S8x16F32AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32A0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x0000000b, c_len+8(FP)
 	MOVQ    $0x00000028, b_len+72(FP)
 	MOVQ    $0x00000008, b_cap+80(FP)
 	MOVQ    $0x00000080, c_cap+16(FP)
 	MOVQ    $0x00000000, x_cap+48(FP)
+	JMP     ·weightGemmInt8Grouped8AVX512+0(SB)
+
+// func weightGemmInt8S8x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8x16F32A12AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x0000000b, c_len+8(FP)
+	MOVQ    $0x00000028, b_len+72(FP)
+	MOVQ    $0x00000008, b_cap+80(FP)
+	MOVQ    $0x00000080, c_cap+16(FP)
+	MOVQ    $0x00003000, x_cap+48(FP)
 	JMP     ·weightGemmInt8Grouped8AVX512+0(SB)
 
 // func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -29490,7 +30280,7 @@ few:
 	MOVQ $0x00000028, b_len+72(FP)
 	MOVQ $0x00000008, b_cap+80(FP)
 	MOVQ $0x00000080, c_cap+16(FP)
-	MOVQ $0x00000001, x_cap+48(FP)
+	MOVQ $0x0c000400, x_cap+48(FP)
 	JMP  ·weightGemmInt8Grouped8AVX512+0(SB)
 
 // func weightGemmUnpackedAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)

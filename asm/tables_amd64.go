@@ -470,39 +470,73 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 		},
 		AddBias: weightAddBiasAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Block=A0", Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S8: {
-				Gemm: weightGemmS8AVX512,
+				Gemm: weightGemmS8A0AVX512,
 			},
 			ukernel.S4: {
-				Gemm: weightGemmS4AVX512,
+				Gemm: weightGemmS4A0AVX512,
 			},
 			ukernel.U4: {
-				Gemm: weightGemmU4AVX512,
+				Gemm: weightGemmU4A0AVX512,
 			},
 			ukernel.E2M1: {
-				Gemm: weightGemmE2M1AVX512,
+				Gemm: weightGemmE2M1A0AVX512,
 			},
 			ukernel.IQ4: {
-				Gemm: weightGemmIQ4AVX512,
+				Gemm: weightGemmIQ4A0AVX512,
 			},
 			ukernel.U4x32: {
-				Gemm: weightGemmU4x32AVX512,
+				Gemm: weightGemmU4x32A0AVX512,
 			},
 		},
-		GemmUnpacked: weightGemmUnpackedAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Block=A12", Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S8: {
-				GemmInt8: weightGemmInt8S8AVX512,
+				Gemm: weightGemmS8A12AVX512,
 			},
 			ukernel.S4: {
-				GemmInt8: weightGemmInt8S4AVX512,
+				Gemm: weightGemmS4A12AVX512,
 			},
 			ukernel.U4: {
-				GemmInt8: weightGemmInt8U4AVX512,
+				Gemm: weightGemmU4A12AVX512,
+			},
+			ukernel.E2M1: {
+				Gemm: weightGemmE2M1A12AVX512,
+			},
+			ukernel.IQ4: {
+				Gemm: weightGemmIQ4A12AVX512,
+			},
+			ukernel.U4x32: {
+				Gemm: weightGemmU4x32A12AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Variant: "Block=A0", Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8S8A0AVX512,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8S4A0AVX512,
+			},
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8U4A0AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Variant: "Block=A12", Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8S8A12AVX512,
+			},
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8S4A12AVX512,
+			},
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8U4A12AVX512,
 			},
 		},
 	}},
@@ -523,13 +557,23 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Variant: "Block=A0", Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.E2M1: {
-				GemmInt8: weightGemmInt8E2M1AVX512,
+				GemmInt8: weightGemmInt8E2M1A0AVX512,
 			},
 			ukernel.IQ4: {
-				GemmInt8: weightGemmInt8IQ4AVX512,
+				GemmInt8: weightGemmInt8IQ4A0AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VNNI"}, Variant: "Block=A12", Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.E2M1: {
+				GemmInt8: weightGemmInt8E2M1A12AVX512,
+			},
+			ukernel.IQ4: {
+				GemmInt8: weightGemmInt8IQ4A12AVX512,
 			},
 		},
 	}},
@@ -580,19 +624,35 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Variant: "Block=A0", Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U4x32: {
-				GemmInt8: weightGemmInt8U4x32AVX512,
+				GemmInt8: weightGemmInt8U4x32A0AVX512,
 			},
 			ukernel.U4x16: {
-				GemmInt8: weightGemmInt8U4x16AVX512,
+				GemmInt8: weightGemmInt8U4x16A0AVX512,
 			},
 			ukernel.U5x32: {
-				GemmInt8: weightGemmInt8U5x32AVX512,
+				GemmInt8: weightGemmInt8U5x32A0AVX512,
 			},
 			ukernel.U5x16: {
-				GemmInt8: weightGemmInt8U5x16AVX512,
+				GemmInt8: weightGemmInt8U5x16A0AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Variant: "Block=A12", Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x32: {
+				GemmInt8: weightGemmInt8U4x32A12AVX512,
+			},
+			ukernel.U4x16: {
+				GemmInt8: weightGemmInt8U4x16A12AVX512,
+			},
+			ukernel.U5x32: {
+				GemmInt8: weightGemmInt8U5x32A12AVX512,
+			},
+			ukernel.U5x16: {
+				GemmInt8: weightGemmInt8U5x16A12AVX512,
 			},
 		},
 	}},
@@ -606,16 +666,29 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 			},
 		},
 	}},
-	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Variant: "Block=A0", Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.S6x16: {
-				GemmInt8: weightGemmInt8S6x16AVX512,
+				GemmInt8: weightGemmInt8S6x16A0AVX512,
 			},
 			ukernel.S5x16F32: {
-				GemmInt8: weightGemmInt8S5x16F32AVX512,
+				GemmInt8: weightGemmInt8S5x16F32A0AVX512,
 			},
 			ukernel.S8x16F32: {
-				GemmInt8: weightGemmInt8S8x16F32AVX512,
+				GemmInt8: weightGemmInt8S8x16F32A0AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Variant: "Block=A12", Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8S6x16A12AVX512,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8S5x16F32A12AVX512,
+			},
+			ukernel.S8x16F32: {
+				GemmInt8: weightGemmInt8S8x16F32A12AVX512,
 			},
 		},
 	}},
@@ -631,6 +704,9 @@ var Weights = []ukernel.Override[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8TilesS8x16F32AVX512,
 			},
 		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
+		GemmUnpacked: weightGemmUnpackedAVX512,
 	}},
 }
 

@@ -98,6 +98,8 @@ func (t Tier) Tuning() string {
 //	               QuantizedRows and UnpackRows; 0: never
 //	FarRows        in place of a smaller SkinnyRows with DynamicInt12, and of keys and values that
 //	               have too many numbers for a core's own caches
+//	BlockPrefetch  how far ahead products of few rows prefetch quantized weights, in KiB; 0: a
+//	               distance that depends on the format and the rows
 //
 // The names are a part of the API. The best values belong to a version, as kernels change. A later
 // version may have further numbers, and a number that has lost its meaning stays and does nothing.

@@ -61,15 +61,12 @@ func (g *gen) groupedAbout() groupedAbout {
 	return groupedAbout{g.Memory(dst.Len()), g.Memory(dst.Cap()), g.Memory(b.Len()), g.Memory(b.Cap()), g.Memory(b.Base())}
 }
 
-// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps. With AVX2, more
-// than two rows take no less time than if the weights are widened.
+// WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps. Tiles with the
+// most rows have no registers for these. With AVX2, more than two rows take no less time than if the
+// weights are widened.
 func (g *gen) WeightGemmUnpacked() {
-	tiles := g.BlockTiles()
-	if !g.EVEX() {
-		tiles = tiles[1:]
-	}
 	g.Kernel(spec.GemmUnpacked)
-	g.blockGemm(tiles, blockShape{unpacked: true,
+	g.blockGemm(g.BlockTiles()[1:], blockShape{unpacked: true,
 		bits: 8, scale: 4, header: 4 * spec.UnpackedHeader, bytes: 4 * spec.UnpackedRows * spec.PanelLanes, positions: 4})
 }
 

@@ -45,7 +45,7 @@ type int8Gemmer struct {
 
 	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
 	near, far, again         operand.Mem   // what to prefetch, the others as distances from near
-	hasAMX                   operand.Mem   // not 0 on CPUs with AMX
+	ahead                    operand.Mem   // near and far of the call, on the stack
 	lanes2, lane2, numbers   reg.GPVirtual
 	xArg, kArg, mArg, blocks operand.Mem // x of the tile, inputs left, rows left, the first block
 	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
@@ -147,12 +147,26 @@ func (g *gen) formatInt8(f spec.Function, q ukernel.PackedFormat, name string) {
 		g.Shared(name, f, "is a product with quantized weights, to which kernels jump.")
 		g.productInt8(formats...)
 	}
-	g.Kernel(f)
-	g.jumpInt8(q, name, false)
+	g.eachBlockVariant(f, func(v spec.BlockVariant) {
+		g.jumpInt8(q, name, prefetching{far: v.Ahead << 10, near: v.Ahead << 10})
+	})
 }
 
-// jumpInt8 goes on in the function of several formats. hasAMX tells whether the CPU has it.
-func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, hasAMX bool) {
+// eachBlockVariant begins a kernel for each variant of f that the ISA has, or one for all.
+func (g *gen) eachBlockVariant(f spec.Function, jump func(v spec.BlockVariant)) {
+	if g.BlockVariants() == nil {
+		g.Kernel(f)
+		jump(spec.BlockVariant{})
+	}
+	for _, v := range g.BlockVariants() {
+		g.Kernel(v.Function(f))
+		jump(v)
+	}
+}
+
+// jumpInt8 goes on in the function of several formats. With AVX-512 all tiles prefetch as p says,
+// unless that is zero.
+func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, p prefetching) {
 	t := &int8Gemmer{g: g}
 	t.memory()
 	g.MOVQ(operand.U32(uint32(q)), t.which)
@@ -161,11 +175,7 @@ func (g *gen) jumpInt8(q ukernel.PackedFormat, name string, hasAMX bool) {
 	g.MOVQ(operand.U32(header), t.headers)
 	g.MOVQ(operand.U32(header*someLanes), t.some)
 	if g.EVEX() {
-		ahead := uint32(0)
-		if hasAMX {
-			ahead = 1
-		}
-		g.MOVQ(operand.U32(ahead), t.near)
+		g.MOVQ(operand.U32(p.word()), t.near)
 	}
 	g.TailJump(name)
 }
@@ -196,7 +206,7 @@ func (t *int8Gemmer) memory() {
 	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
 	t.size, t.left, t.near = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
 	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
-	t.heads, t.hasAMX, t.far, t.again = t.g.Memory(c.Base()), t.g.Argument("ldc"), t.g.Argument("ldx"), t.g.Argument("lanes")
+	t.heads, t.far, t.again = t.g.Memory(c.Base()), t.g.Argument("ldx"), t.g.Argument("lanes")
 }
 
 // sizes returns the bytes of a lane before its numbers, and of all of a block, without its head.
@@ -248,7 +258,7 @@ func (g *gen) beginInt8(formats ...ukernel.PackedFormat) *int8Gemmer {
 	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	if g.EVEX() {
-		g.Move(t.near, t.hasAMX)
+		t.distances()
 	}
 	size := g.GP64()
 	if len(formats) > 1 {

@@ -1,8 +1,6 @@
 package amd64
 
 import (
-	"slices"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -28,12 +26,26 @@ const int8Ahead = 8192
 // Prefetches into L2 alone slow weights down that are in L2.
 var withAMX = prefetching{far: 4096, near: 1024}
 
-// prefetching returns what a tile does on other CPUs, as measured on Zen 3 and Zen 4. While a row
-// or two wait for their weights, buffers are in use. Prefetches into L2 wait less for each other
-// than those into L1: so one row comes near the speed of reading. From L2 and L3 it takes a tenth
-// more time. The prefetcher of a core's L2 follows one row of a format with one scale a block, and
-// two with 8 bits. They gain less from memory, if anything, and lose more from L3: they have no
-// prefetches.
+// word has the distances of a call: near, and above it how far it is from there to far.
+func (p prefetching) word() uint32 { return uint32(p.far-p.near)<<16 | uint32(p.near) }
+
+// distances keeps the distances of the call.
+func (t *int8Gemmer) distances() {
+	near, far := t.get(t.near), t.g.GP64()
+	t.g.MOVQ(near, far)
+	t.g.ANDQ(operand.U32(1<<16-1), near)
+	t.g.SHRQ(operand.Imm(16), far)
+	t.ahead = t.g.Frame(16)
+	t.g.MOVQ(near, t.ahead)
+	t.g.MOVQ(far, t.ahead.Offset(8))
+}
+
+// prefetching returns what a tile does in calls without distances, as measured on Zen 3 and Zen 4.
+// While a row or two wait for their weights, buffers are in use. Prefetches into L2 wait less for
+// each other than those into L1: so one row comes near the speed of reading. From L2 and L3 it takes
+// a tenth more time. The prefetcher of a core's L2 follows one row of a format with one scale a
+// block, and two with 8 bits. They gain less from memory, if anything, and lose more from L3: they
+// have no prefetches.
 //
 // More rows prefetch into L1, once. A product that takes less time than its weights should not be
 // far ahead: one row of 4 and 8 bits on AVX2, and formats with one scale a block on AVX-512. Rows
@@ -59,7 +71,7 @@ func (t *int8Gemmer) prefetching() prefetching {
 func (t *int8Gemmer) few() bool { return t.g.EVEX() && t.whole() && t.rows <= 2 }
 
 // startPrefetching emits the start of a tile. Up to two rows of S8 have no prefetches of their own
-// on CPUs without AMX.
+// in calls without distances.
 func (t *int8Gemmer) startPrefetching(name string) {
 	at := t.prefetching()
 	if !t.g.EVEX() {
@@ -75,12 +87,21 @@ func (t *int8Gemmer) startPrefetching(name string) {
 		t.prefetchAt(prefetching{})
 		t.g.Label(name + "four")
 	}
-	if !slices.ContainsFunc(t.formats, ukernel.PackedFormat.Tiles) {
-		return // other kernels alone jump here, and none of them sets hasAMX
+	t.prefetchAsCalled(name)
+}
+
+// prefetchAsCalled sets where prefetches are if the call says that. name is the name of a label.
+func (t *int8Gemmer) prefetchAsCalled(name string) {
+	near := t.get(t.ahead)
+	t.g.TESTQ(near, near)
+	t.g.JZ(operand.LabelRef(name))
+	t.g.ADDQ(t.block, near)
+	t.g.MOVQ(near, t.near)
+	far := t.get(t.ahead.Offset(8))
+	t.g.MOVQ(far, t.far)
+	if t.few() {
+		t.g.MOVQ(far, t.again)
 	}
-	t.g.CMPQ(t.hasAMX, operand.Imm(0))
-	t.g.JE(operand.LabelRef(name))
-	t.prefetchAt(withAMX)
 	t.g.Label(name)
 }
 

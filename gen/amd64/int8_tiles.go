@@ -200,7 +200,7 @@ func (g *gen) WeightGemmInt8Tiles(q ukernel.PackedFormat) {
 	g.MOVQ(operand.U32(uint32(q)), g.Memory(g.Param("c").Len()))
 	g.TailJump(name)
 	g.Label("few")
-	g.jumpInt8(q, int8Function(q), true)
+	g.jumpInt8(q, int8Function(q), withAMX)
 }
 
 func (t *tileProduct) emit() {

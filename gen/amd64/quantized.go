@@ -45,6 +45,8 @@ type blockGemmer struct {
 	p, scales, numbers, left reg.GPVirtual // within the segment, at the start of a block
 	x                        reg.GPVirtual // within the block, in the row of A
 	far                      reg.GPVirtual // of unpacked blocks: what to prefetch
+	distance                 operand.Mem   // of prefetches, in bytes, if there are variants
+	shift                    operand.Mem   // of numbers that are looked up
 
 	a, m   operand.Mem // row of A, rows left
 	rest   operand.Mem // steps after the segment
@@ -88,20 +90,25 @@ type blockShape struct {
 }
 
 func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
-	const first, name = ukernel.S4, "weightGemm4"
+	const first = ukernel.S4
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
-	if shares := q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil); !shares {
+	name, note := "weightGemm"+q.String(), "is "+f.Name+" in all variants, which jump to it."
+	if q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil) {
+		s.several, name, note = true, "weightGemm4", "is the product with weights of 4 bits, to which those of the formats jump."
+	} else if g.BlockVariants() == nil {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
 		return
 	}
-	if q == first {
-		s.several = true
-		g.Shared(name, f, "is the product with weights of 4 bits, to which those of the formats jump.")
-		g.blockGemm(g.BlockTiles(), s)
+	if !s.several || q == first {
+		g.Shared(name, f, note)
+		tiles := g.BlockTiles()
+		if q.BFloat16Scales() {
+			tiles = tiles[1:]
+		}
+		g.blockGemm(tiles, s)
 	}
-	g.Kernel(f)
 	about := q.HeaderBytes() * spec.PanelLanes
 	switch {
 	case q.Values() != nil:
@@ -109,8 +116,14 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	case q.Segmented():
 		about |= hasHead
 	}
-	g.MOVQ(operand.U32(about), g.Memory(g.Param("c").Len()))
-	g.TailJump(name)
+	g.eachBlockVariant(f, func(v spec.BlockVariant) {
+		c := g.Param("c")
+		g.MOVQ(operand.U32(about), g.Memory(c.Len()))
+		if g.BlockVariants() != nil {
+			g.MOVQ(operand.U32(max(blockAhead, v.Ahead<<10)), g.Memory(c.Cap()))
+		}
+		g.TailJump(name)
+	})
 }
 
 // Beside the bytes of headers, looksUp is set if the numbers are IQ4's, and hasHead if the format
@@ -136,8 +149,12 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	if s.several {
 		t.sizes()
 	}
-	if s.unpacked {
+	switch {
+	case s.unpacked:
 		t.far = g.Slice("next")
+	case g.BlockVariants() != nil:
+		t.distance, t.shift, t.words = g.Frame(8), g.Frame(8), g.Frame(8)
+		g.Move(t.count, t.distance)
 	}
 	for i, s := range tiles {
 		least := s.Rows // a tile does for fewer rows, down to the next tile's
@@ -427,15 +444,22 @@ func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecV
 // step emits a step: weight makes a vector of weights. Of the numbers of A and the vectors of
 // weights, those stay in registers of which there are fewer.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
+	first, fifth := t.x, t.g.GP64()
 	number := func(i int) reg.VecVirtual {
 		x := t.g.Vec()
-		t.g.VBROADCASTSS(emit.OfFour(t.x, t.rs, t.rs3, i), x)
+		if i >= 4 {
+			first = fifth
+		}
+		t.g.VBROADCASTSS(emit.OfFour(first, t.rs, t.rs3, i%4), x)
 		return x
 	}
 	if n := len(t.d); n < len(t.acc) {
 		ws := make([]reg.VecVirtual, n)
 		for v := range ws {
 			ws[v] = weight(v)
+		}
+		if len(t.acc) > 4 {
+			t.g.LEAQ(emit.Indexed(t.x, t.rs, 4), fifth)
 		}
 		row := func(i int) {
 			x := number(i)
@@ -477,29 +501,31 @@ func (t *blockGemmer) times(n int, count operand.Mem, name string, body func()) 
 	t.g.JNZ(operand.LabelRef(name))
 }
 
-// unrolledWords are the words of a position that are taken without a loop.
-const unrolledWords = 4
-
-// eachWord emits the steps of a position, in a loop if it has more words. name is the name of a
-// label.
+// eachWord emits the steps of a position, of four words in an iteration. It is one word where the
+// rows of a step take so long that the end of a loop does not matter: 8 rows, and 4 rows of bytes
+// that are not unpacked. name is the name of a label.
 func (t *blockGemmer) eachWord(name string, step func(i int)) {
+	unrolled := 4
+	if t.g.EVEX() && !t.unpacked && len(t.acc)*t.bits >= 32 {
+		unrolled = 1
+	}
 	some := func() {
-		for i := range unrolledWords {
+		for i := range unrolled {
 			step(i)
 		}
 	}
-	if t.bits == unrolledWords {
+	if t.bits == unrolled {
 		some()
 		return
 	}
-	t.times(t.bits/unrolledWords, t.words, name, func() {
+	t.times(t.bits/unrolled, t.words, name, func() {
 		some()
-		t.g.ADDQ(operand.U32(4*unrolledWords*spec.PanelLanes), t.numbers)
+		t.g.ADDQ(operand.U32(4*unrolled*spec.PanelLanes), t.numbers)
 	})
 	t.g.SUBQ(operand.U32(4*t.bits*spec.PanelLanes), t.numbers)
 }
 
-// blockAhead is the distance of prefetches in bytes.
+// blockAhead is the distance of prefetches in bytes, unless a variant has another one.
 const blockAhead = 4096
 
 // word is the memory of a vector, number v of those at a time, of the words of step i of a
@@ -512,8 +538,18 @@ func (t *blockGemmer) word(i, v int) operand.Mem {
 func (t *blockGemmer) prefetch(far reg.GPVirtual) {
 	lines := t.bytes / t.positions / spec.LineBytes
 	for line := range lines + 1 {
-		t.g.PREFETCHT0(emit.At(far, blockAhead+line*spec.LineBytes))
+		t.g.PREFETCHT0(emit.At(far, line*spec.LineBytes))
 	}
+}
+
+// startPrefetching sets far to what a block that begins at from prefetches.
+func (t *blockGemmer) startPrefetching(from, far reg.GPVirtual) {
+	if t.g.BlockVariants() == nil {
+		t.g.LEAQ(emit.At(from, blockAhead), far)
+		return
+	}
+	t.g.MOVQ(from, far)
+	t.g.ADDQ(t.distance, far)
 }
 
 // nextPosition moves the place that is prefetched on.
@@ -530,9 +566,9 @@ func (t *blockGemmer) maskBits(name string) {
 	bits, positions := t.bits, t.positions
 	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
 	if t.ahead != nil {
-		t.g.MOVQ(t.ahead, far)
+		t.startPrefetching(t.ahead, far)
 	} else {
-		t.g.MOVQ(t.numbers, far)
+		t.startPrefetching(t.numbers, far)
 	}
 	position := func(name string, number func(m operand.Mem, w reg.VecVirtual)) {
 		t.eachWord(name, func(i int) {
@@ -586,43 +622,51 @@ func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
 }
 
 // lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits of
-// each word as an index. The numbers of the first position need no shift.
+// each word as an index. The numbers of the first position need no shift. Tiles of 8 rows have the
+// shift in memory, and one loop for all positions.
 func (t *blockGemmer) lookUpBits(name string) {
-	table, shift, far := t.g.Vec(), t.g.Vec(), t.g.GP64()
-	t.g.VMOVUPS(t.g.numbersOf(t.format), table)
+	g, table, far := t.g, t.g.Vec(), t.g.GP64()
+	g.VMOVUPS(g.numbersOf(t.format), table)
 	if t.several {
-		t.g.CMPQ(t.kind, operand.U32(looksUp))
-		t.g.JNE(operand.LabelRef(name + "table"))
-		t.g.VMOVUPS(t.g.numbersOf(ukernel.IQ4), table)
-		t.g.Label(name + "table")
+		g.CMPQ(t.kind, operand.U32(looksUp))
+		g.JNE(operand.LabelRef(name + "table"))
+		g.VMOVUPS(g.numbersOf(ukernel.IQ4), table)
+		g.Label(name + "table")
 	}
-	t.g.MOVQ(t.numbers, far)
-	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
-		for i := range t.bits {
+	t.startPrefetching(t.numbers, far)
+	position := func(name string, shift func(w reg.VecVirtual)) {
+		t.eachWord(name, func(i int) {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.g.Vec()
-				number(t.word(i, v), w)
-				t.g.VPERMPS(table, w, w)
+				w := g.Vec()
+				g.VMOVDQU32(t.word(i, v), w)
+				shift(w)
+				g.VPERMPS(table, w, w)
 				if t.format.BFloat16Scales() {
-					t.g.VMULPS(t.d[v], w, w)
+					g.VMULPS(t.d[v], w, w)
 				} else {
-					t.g.VFMADD213PS(t.min[v], t.d[v], w)
+					g.VFMADD213PS(t.min[v], t.d[v], w)
 				}
 				return w
 			})
-		}
+		})
 		t.prefetch(far)
 	}
-	position(func(m operand.Mem, w reg.VecVirtual) { t.g.VMOVDQU32(m, w) })
-	four := t.g.AtHand(t.g.Constant(4))
-	t.g.VMOVDQA32(four, shift)
+	if len(t.acc) > 4 { // there is no register for the shift
+		g.MOVL(operand.U32(0), t.shift)
+		t.times(t.positions, t.count, name, func() {
+			position(name+"words", func(w reg.VecVirtual) { g.VPSRLVD_BCST(t.shift, w, w) })
+			t.nextPosition(far)
+			g.ADDL(operand.Imm(uint64(t.bits)), t.shift)
+		})
+		return
+	}
+	position(name+"first", func(reg.VecVirtual) {})
+	four, shift := g.AtHand(g.Constant(4)), g.Vec()
+	g.VMOVDQA32(four, shift)
 	t.times(t.positions-1, t.count, name, func() {
 		t.nextPosition(far)
-		position(func(m operand.Mem, w reg.VecVirtual) {
-			t.g.VMOVDQU32(m, w)
-			t.g.VPSRLVD(shift, w, w)
-		})
-		t.g.VPADDD(four, shift, shift)
+		position(name+"words", func(w reg.VecVirtual) { g.VPSRLVD(shift, w, w) })
+		g.VPADDD(four, shift, shift)
 	})
 }
 
@@ -648,7 +692,7 @@ func (g *gen) numbersOf(q ukernel.PackedFormat) operand.Mem {
 func (t *blockGemmer) lookUpMagnitudes(name string) {
 	g, table, shift, far := t.g, t.g.Vec(), t.minima, t.g.GP64()
 	g.VMOVUPS(g.numbersOf(t.format), table)
-	g.MOVQ(t.numbers, far)
+	t.startPrefetching(t.numbers, far)
 	by := g.Vec()
 	g.Zero(g.Context, by)
 	g.VMOVDQU(by, shift)

@@ -20,6 +20,11 @@ type WeightVariant struct {
 	Prefetch int // which register tiles prefetch the packed panel: 0 high ones, 1 all
 }
 
+// A BlockVariant tells an ISA's products of few rows with quantized weights apart.
+type BlockVariant struct {
+	Ahead int // KiB that all tiles prefetch ahead, 0 for distances of format and rows
+}
+
 // Function is SkinnyQK in this variant.
 func (v QKVariant) Function() Function {
 	return SkinnyQK(Float32).variant("QK", fmt.Sprintf("S%dL%d", v.Segments, v.Near),
@@ -39,6 +44,15 @@ func (v WeightVariant) Function(b Element) Function {
 		note = "All register tiles prefetch the panel, and several of them the next part, too."
 	}
 	return WeightGemm(b).variant("Weight", fmt.Sprintf("P%d", v.Prefetch), note)
+}
+
+// Function is f in this variant.
+func (v BlockVariant) Function(f Function) Function {
+	note := "Prefetches are as far ahead as the format and the rows want."
+	if v.Ahead > 0 {
+		note = fmt.Sprintf("Prefetches are %d KiB ahead.", v.Ahead)
+	}
+	return f.variant("Block", fmt.Sprintf("A%d", v.Ahead), f.Note+" "+note)
 }
 
 // variant returns f as a kernel of several of a kind.

@@ -381,6 +381,9 @@ type tierVariant struct {
 // variantsOf returns the tier with each of its variants of a kernel, nil if there is one kernel.
 func (t *Tier) variantsOf(kernel string) (list []tierVariant) {
 	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight=", "Weights.GemmPairs": "Weight="}[kernel]
+	if strings.HasPrefix(kernel, "Weights.Blocks.") && (strings.HasSuffix(kernel, ".Gemm") || strings.HasSuffix(kernel, ".GemmInt8")) {
+		kind = "Block="
+	}
 	for _, v := range t.Variants {
 		if kind != "" && strings.HasPrefix(v, kind) {
 			x := t.Copy()

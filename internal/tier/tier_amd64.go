@@ -19,7 +19,7 @@ func archTiers() []Tier {
 			Lacks:    lacking("AVX512F", "AVX512DQ", "AVX512VL", "AVX2", "FMA3"),
 			ISAs:     []string{"avx2", "avx512"},
 			Widths:   []int{8, 16, 32, 48, 64},
-			Variants: []string{"QK=S1L1", "QK=S1L2", "QK=S2L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1"},
+			Variants: []string{"QK=S1L1", "QK=S1L2", "QK=S2L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1", "Block=A0", "Block=A12"},
 			tables:   new(tables),
 		},
 		{

@@ -19,7 +19,7 @@ type Tuning struct {
 	QKSegments, QKNear, PVNear, PrefetchBytes, FarPrefetch  int
 	PairBytes, ThreadFMAs                                   int
 	WeightSteps, PanelPrefetch, WidenRows, QuantizedRows    int
-	PairRows, UnpackRows, LowerRows, FarRows                int
+	PairRows, UnpackRows, LowerRows, FarRows, BlockPrefetch int
 }
 
 // A Number is a number of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
@@ -57,6 +57,7 @@ var Numbers = []Number{
 	{"UnpackRows", func(x *Tuning) *int { return &x.UnpackRows }, 0, math.MaxInt},
 	{"LowerRows", func(x *Tuning) *int { return &x.LowerRows }, 0, math.MaxInt},
 	{"FarRows", func(x *Tuning) *int { return &x.FarRows }, 0, ukernel.MaxLanes},
+	{"BlockPrefetch", func(x *Tuning) *int { return &x.BlockPrefetch }, math.MinInt, math.MaxInt},
 }
 
 // Number returns the number of that name, nil if there is none.
@@ -113,8 +114,8 @@ func (t *Tier) Check(x *Tuning) error {
 	case !slices.Contains(t.Widths, x.MainLanes):
 		return fmt.Errorf("MainLanes=%d: there is no tile of that width", x.MainLanes)
 	case lacking != "":
-		return fmt.Errorf("QKSegments=%d,QKNear=%d,PVNear=%d,PanelPrefetch=%d: there is no kernel %s",
-			x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch, lacking)
+		return fmt.Errorf("QKSegments=%d,QKNear=%d,PVNear=%d,PanelPrefetch=%d,BlockPrefetch=%d: there is no kernel %s",
+			x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch, x.BlockPrefetch, lacking)
 	case x.WeightSteps%contract.InputSegment != 0:
 		return fmt.Errorf("WeightSteps=%d: want a multiple of %d", x.WeightSteps, contract.InputSegment)
 	}
@@ -187,6 +188,7 @@ func (x *Tuning) variants() []string {
 		fmt.Sprintf("QK=S%dL%d", x.QKSegments, x.QKNear),
 		fmt.Sprintf("PV=L%d", x.PVNear),
 		fmt.Sprintf("Weight=P%d", x.PanelPrefetch),
+		fmt.Sprintf("Block=A%d", x.BlockPrefetch),
 	}
 }
 
@@ -195,6 +197,7 @@ func (x *Tuning) Choose(variant string) {
 	fmt.Sscanf(variant, "QK=S%dL%d", &x.QKSegments, &x.QKNear)
 	fmt.Sscanf(variant, "PV=L%d", &x.PVNear)
 	fmt.Sscanf(variant, "Weight=P%d", &x.PanelPrefetch)
+	fmt.Sscanf(variant, "Block=A%d", &x.BlockPrefetch)
 }
 
 // lacksVariant returns the first variant that x chooses and t does not have, though it has others

@@ -182,6 +182,18 @@ func fewRows() (all []workload, err error) {
 	return all, nil
 }
 
+// fewRowsOfBlocks have quantized weights that come from memory, and rows that are quantized or not.
+func fewRowsOfBlocks() (all []workload, err error) {
+	for _, of := range append(calls.Quantized(true, linear.Q8_0, linear.Q4_0, linear.Q6_K), calls.Quantized(false, linear.Q8_0, linear.Q4_0)...) {
+		w, err := fromMemory(of, 1, 2, 4)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w...)
+	}
+	return all, nil
+}
+
 // halves have weights of float16, which kernels widen by one instruction, and of bfloat16.
 func halves() (all []workload, err error) {
 	for _, weights := range []calls.Weights{calls.Floats[1], calls.BFloat16} {

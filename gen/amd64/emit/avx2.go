@@ -48,6 +48,8 @@ func (AVX2) SkinnyKept(e spec.Element) int {
 	return 1
 }
 
+func (AVX2) BlockVariants() []spec.BlockVariant { return nil }
+
 // SkinnyVariants: with two segments at a time, which 2 queries leave registers for, one query
 // took 5% longer on Zen 3, and two 11%.
 func (AVX2) SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant) {

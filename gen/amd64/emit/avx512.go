@@ -28,9 +28,15 @@ func (AVX512) WeightVariants() []spec.WeightVariant {
 	return []spec.WeightVariant{{Prefetch: 0}, {Prefetch: 1}}
 }
 
+// BlockVariants: with Zen 5 weights of all formats come from memory in the least time if whole
+// pages lie between a load and its prefetch into L1. From L2 and L3 they lose nothing by that.
+func (AVX512) BlockVariants() []spec.BlockVariant {
+	return []spec.BlockVariant{{Ahead: 0}, {Ahead: 12}}
+}
+
 // BlockTiles leave registers for the scales and for what makes the weights.
 func (AVX512) BlockTiles() []spec.TileShape {
-	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 1}}
+	return []spec.TileShape{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 1}}
 }
 
 // SkinnyRows are as many as a query tile of 8 lanes has.

@@ -18,6 +18,9 @@ type ISA interface {
 	// WeightVariants are the variants of WeightGemm, none if there is one kernel.
 	WeightVariants() []spec.WeightVariant
 
+	// BlockVariants are the variants of WeightGemmQ and WeightGemmInt8, none if there is one kernel.
+	BlockVariants() []spec.BlockVariant
+
 	SkinnyRows() int               // queries in a tile of SkinnyQK, rows in a tile of SkinnyPV
 	SkinnyWords() int              // words of 32 bits of a key in a step of SkinnyQK
 	SkinnyKept(e spec.Element) int // the columns of the first vector of keys that stay in registers until they are used
@@ -25,7 +28,7 @@ type ISA interface {
 	// SkinnyVariants are the variants of SkinnyQK and SkinnyPV for float32.
 	SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
 
-	// BlockTiles are the tiles of products with quantized weights: at most 4 rows, the most
+	// BlockTiles are the tiles of products with quantized weights: at most 8 rows, the most
 	// first, and 1 last; the vectors divide a packed panel.
 	BlockTiles() []spec.TileShape
 
