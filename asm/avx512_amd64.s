@@ -44938,15 +44938,13 @@ done:
 
 // func skinnyQKRowsAVX512(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsAVX512(SB), $1136-160
+TEXT ·skinnyQKRowsAVX512(SB), $1128-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x000000ff, AX
@@ -44982,7 +44980,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -44998,7 +44996,7 @@ group:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 group4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -45027,12 +45025,12 @@ group4step:
 	SUBQ       $+256, CX
 	JNZ        group4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group4ahead0:
@@ -45044,16 +45042,16 @@ group4ahead0:
 	SUBQ       $+256, CX
 	JNZ        group4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group4ahead4:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             (BX), R8
 	VMOVUPS          (DX)(R8*1), Y8
 	MOVQ             32(BX), R8
@@ -45202,27 +45200,27 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z0, Z0
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z0, Z0
 	JEQ    group4next8
-	VADDPS 96(SP), Z1, Z1
+	VADDPS 88(SP), Z1, Z1
 	JPS    group4next8
-	VADDPS 160(SP), Z2, Z2
+	VADDPS 152(SP), Z2, Z2
 	JCC    group4next8
-	VADDPS 224(SP), Z3, Z3
+	VADDPS 216(SP), Z3, Z3
 
 group4next8:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z0, 32(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z0, 24(SP)
 	JEQ     group4next9
-	VMOVUPS Z1, 96(SP)
+	VMOVUPS Z1, 88(SP)
 	JPS     group4next9
-	VMOVUPS Z2, 160(SP)
+	VMOVUPS Z2, 152(SP)
 	JCC     group4next9
-	VMOVUPS Z3, 224(SP)
+	VMOVUPS Z3, 216(SP)
 
 group4next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -45238,7 +45236,7 @@ group8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+24(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 group8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -45271,12 +45269,12 @@ group8step:
 	SUBQ       $+256, CX
 	JNZ        group8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group8ahead0:
@@ -45288,16 +45286,16 @@ group8ahead0:
 	SUBQ       $+256, CX
 	JNZ        group8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group8ahead4:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             (BX), R8
 	VMOVUPS          (DX)(R8*1), Y8
 	MOVQ             32(BX), R8
@@ -45478,35 +45476,35 @@ group8rest:
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z0, Z0
-	VADDPS 96(SP), Z1, Z1
-	VADDPS 160(SP), Z2, Z2
-	VADDPS 224(SP), Z3, Z3
-	VADDPS 288(SP), Z4, Z4
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z0, Z0
+	VADDPS 88(SP), Z1, Z1
+	VADDPS 152(SP), Z2, Z2
+	VADDPS 216(SP), Z3, Z3
+	VADDPS 280(SP), Z4, Z4
 	JEQ    group8next8
-	VADDPS 352(SP), Z5, Z5
+	VADDPS 344(SP), Z5, Z5
 	JPS    group8next8
-	VADDPS 416(SP), Z6, Z6
+	VADDPS 408(SP), Z6, Z6
 	JCC    group8next8
-	VADDPS 480(SP), Z7, Z7
+	VADDPS 472(SP), Z7, Z7
 
 group8next8:
 group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z0, 32(SP)
-	VMOVUPS Z1, 96(SP)
-	VMOVUPS Z2, 160(SP)
-	VMOVUPS Z3, 224(SP)
-	VMOVUPS Z4, 288(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z0, 24(SP)
+	VMOVUPS Z1, 88(SP)
+	VMOVUPS Z2, 152(SP)
+	VMOVUPS Z3, 216(SP)
+	VMOVUPS Z4, 280(SP)
 	JEQ     group8next9
-	VMOVUPS Z5, 352(SP)
+	VMOVUPS Z5, 344(SP)
 	JPS     group8next9
-	VMOVUPS Z6, 416(SP)
+	VMOVUPS Z6, 408(SP)
 	JCC     group8next9
-	VMOVUPS Z7, 480(SP)
+	VMOVUPS Z7, 472(SP)
 
 group8next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -45524,7 +45522,7 @@ rest:
 	CMOVQGT      R9, R8
 	LEAQ         heightsAVX512<>+32(SB), R9
 	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
+	MOVQ         R8, 544(SP)
 	MOVQ         d+104(FP), R8
 	ANDQ         $0x07, R8
 	LEAQ         (DX)(R8*4), DX
@@ -45585,21 +45583,21 @@ rest:
 	VSHUFF32X4   $0xdd, Z16, Z12, Z16
 	VSHUFF32X4   $0x88, Z10, Z8, Z12
 	VSHUFF32X4   $0xdd, Z10, Z8, Z8
-	VMOVUPS      Z14, 560(SP)
-	VMOVUPS      Z11, 624(SP)
-	VMOVUPS      Z9, 688(SP)
-	VMOVUPS      Z12, 752(SP)
-	VMOVUPS      Z15, 816(SP)
-	VMOVUPS      Z13, 880(SP)
-	VMOVUPS      Z16, 944(SP)
-	VMOVUPS      Z8, 1008(SP)
+	VMOVUPS      Z14, 552(SP)
+	VMOVUPS      Z11, 616(SP)
+	VMOVUPS      Z9, 680(SP)
+	VMOVUPS      Z12, 744(SP)
+	VMOVUPS      Z15, 808(SP)
+	VMOVUPS      Z13, 872(SP)
+	VMOVUPS      Z16, 936(SP)
+	VMOVUPS      Z8, 1000(SP)
 	MOVQ         d+104(FP), R8
 	ANDQ         $0x07, R8
 	IMUL3Q       $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1072(SP)(R8*1), Z8
-	CMPQ             552(SP), $-126
+	VMOVUPS          1064(SP)(R8*1), Z8
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z8, Z0
 	VFMADD231PS.BCST 4(DI), Z8, Z1
 	VFMADD231PS.BCST 8(DI), Z8, Z2
@@ -45762,15 +45760,13 @@ done:
 
 // func skinnyPVRowsAVX512(o []float32, ldo int, v []float32, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x0000007f, AX
@@ -45793,7 +45789,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -45824,7 +45820,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -45834,7 +45830,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -45904,13 +45900,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*4), AX
@@ -45929,12 +45925,12 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead1
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead1
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead1:
@@ -45946,17 +45942,17 @@ quadgroup6ahead1:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead3
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead3
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead3:
 	VMOVUPS.Z    192(AX)(R12*1), K1, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -46002,7 +45998,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -46044,7 +46040,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	MOVQ AX, R12
@@ -46109,12 +46105,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -46142,7 +46138,7 @@ lineseveral:
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    o_base+0(FP), AX
@@ -46152,7 +46148,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z0
 	ADDQ    R8, AX
 	DECQ    R9
@@ -46195,11 +46191,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -46230,12 +46226,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -46287,12 +46283,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -46347,12 +46343,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -46380,13 +46376,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ             24(SP), AX
+	MOVQ             8(SP), AX
 	MOVQ             $0x00000008, R8
 	CMPQ             AX, R8
 	CMOVQGT          R8, AX
 	LEAQ             heightsAVX512<>+24(SB), R8
 	MOVQ             (R8)(AX*8), AX
-	MOVQ             AX, 16(SP)
+	MOVQ             AX, (SP)
 	MOVQ             BX, R8
 	MOVQ             v_base+32(FP), AX
 	LEAQ             (AX)(R11*4), AX
@@ -46396,7 +46392,7 @@ linegroup8:
 	JZ               linegroup8keys
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -46426,18 +46422,18 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -46455,7 +46451,7 @@ linegroup8next1:
 	ADDQ             DI, R9
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -46478,7 +46474,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -46510,7 +46506,7 @@ lineseveralstore:
 	VMOVUPS Z7, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -46536,7 +46532,7 @@ rest1group:
 	MOVQ      $0x00000004, CX
 	CMPQ      AX, CX
 	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -46546,7 +46542,7 @@ rest1group:
 	JE        rest1severalzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
-	MOVQ      24(SP), DX
+	MOVQ      8(SP), DX
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
@@ -46570,13 +46566,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ             24(SP), AX
+	MOVQ             8(SP), AX
 	MOVQ             $0x00000004, CX
 	CMPQ             AX, CX
 	CMOVQGT          CX, AX
 	LEAQ             heightsAVX512<>+56(SB), CX
 	MOVQ             (CX)(AX*8), AX
-	MOVQ             AX, 16(SP)
+	MOVQ             AX, (SP)
 	MOVQ             BX, R8
 	MOVQ             v_base+32(FP), AX
 	LEAQ             (AX)(R11*4), AX
@@ -46586,7 +46582,7 @@ rest1severalbegin:
 	JZ               rest1group4keys
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -46608,7 +46604,7 @@ rest1group4keys:
 rest1group4turn:
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next1
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -46622,7 +46618,7 @@ rest1group4next1:
 	ADDQ             DI, R9
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next2
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -46640,7 +46636,7 @@ rest1group4next2:
 rest1group4store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), CX
-	MOVQ    24(SP), DX
+	MOVQ    8(SP), DX
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    CX, AX
 	DECQ    DX
@@ -46656,7 +46652,7 @@ rest1group4store:
 	VMOVUPS Z3, K2, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x10, R11
@@ -46685,16 +46681,14 @@ done:
 
 // func longQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsF16AVX512(SB), $1656-160
+TEXT ·longQKRowsF16AVX512(SB), $1648-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -46704,7 +46698,7 @@ TEXT ·longQKRowsF16AVX512(SB), $1656-160
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -46732,14 +46726,14 @@ group:
 	MOVQ         next_base+136(FP), AX
 	MOVQ         AX, next_cap+152(FP)
 	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
+	ADDQ         k_base+24(FP), AX
 	MOVQ         next_len+144(FP), CX
 	MOVQ         d+104(FP), R8
 	MOVQ         R8, k_cap+40(FP)
 	MOVQ         $0x00000000, s_cap+16(FP)
 	MOVQ         n+96(FP), R8
 	SUBQ         s_len+8(FP), R8
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), Y1
@@ -46815,9 +46809,9 @@ loaded:
 	MOVQ  R9, max_len+120(FP)
 	SHLQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -46835,13 +46829,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -46860,7 +46854,7 @@ fewerdouble4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -46892,12 +46886,12 @@ ahead8step:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -46907,12 +46901,12 @@ ahead8ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -46922,12 +46916,12 @@ ahead8ahead2:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead4:
@@ -46937,23 +46931,23 @@ ahead8ahead4:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead6:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z22
 	MOVQ             (BX), R8
@@ -47291,45 +47285,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -47345,7 +47339,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -47377,12 +47371,12 @@ double4step:
 	SUBQ       $+128, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -47392,12 +47386,12 @@ double4ahead0:
 	SUBQ       $+128, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -47407,12 +47401,12 @@ double4ahead2:
 	SUBQ       $+128, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -47422,12 +47416,12 @@ double4ahead4:
 	SUBQ       $+128, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -47437,12 +47431,12 @@ double4ahead6:
 	SUBQ       $+128, CX
 	JNZ        double4ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead8:
@@ -47452,12 +47446,12 @@ double4ahead8:
 	SUBQ       $+128, CX
 	JNZ        double4ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead10:
@@ -47467,12 +47461,12 @@ double4ahead10:
 	SUBQ       $+128, CX
 	JNZ        double4ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead12:
@@ -47482,16 +47476,16 @@ double4ahead12:
 	SUBQ       $+128, CX
 	JNZ        double4ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead14:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             DI, R9
 	VPERMW           Z1, Z0, Z1
 	MOVQ             128(BX), R8
@@ -47735,12 +47729,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, max_len+120(FP)
 	JNE  double4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPERMW           Z21, Z0, Z21
 	VCVTPH2PS        Y21, Z4
 	MOVQ             (BX), R8
@@ -47998,43 +47992,43 @@ double4rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 	JEQ    double4next32
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JPS    double4next32
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JCC    double4next32
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -48046,7 +48040,7 @@ double4store:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -48062,11 +48056,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*2), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -48126,23 +48120,23 @@ restpass:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VMOVUPS      Z27, 568(SP)
-	VMOVUPS      Z24, 696(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 952(SP)
-	VMOVUPS      Z28, 1080(SP)
-	VMOVUPS      Z26, 1208(SP)
-	VMOVUPS      Z29, 1336(SP)
-	VMOVUPS      Z21, 1464(SP)
+	VMOVUPS      Z27, 560(SP)
+	VMOVUPS      Z24, 688(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 944(SP)
+	VMOVUPS      Z28, 1072(SP)
+	VMOVUPS      Z26, 1200(SP)
+	VMOVUPS      Z29, 1328(SP)
+	VMOVUPS      Z21, 1456(SP)
 
 restword:
-	VMOVUPS       568(SP)(R8*1), Z21
+	VMOVUPS       560(SP)(R8*1), Z21
 	VPERMW        Z21, Z0, Z21
 	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 568(SP)(R8*1)
+	VMOVUPS       Z22, 560(SP)(R8*1)
 	VEXTRACTI64X4 $0x01, Z21, Y21
 	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 632(SP)(R8*1)
+	VMOVUPS       Z21, 624(SP)(R8*1)
 	ADDQ          $+128, R8
 	CMPQ          R8, $+1024
 	JNE           restword
@@ -48151,8 +48145,8 @@ restword:
 	IMUL3Q        $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -48186,9 +48180,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -48340,7 +48334,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -48356,7 +48350,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -48384,15 +48378,13 @@ few:
 
 // func skinnyPVRowsF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -48415,7 +48407,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	XORQ    R11, R11
@@ -48445,7 +48437,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -48455,7 +48447,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -48525,13 +48517,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -48551,18 +48543,18 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead2
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
 	VCVTPH2PS    64(AX)(R13*1), Z26
 	VCVTPH2PS.Z  96(AX)(R13*1), K1, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -48608,7 +48600,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -48650,7 +48642,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	SUBQ R11, AX
@@ -48727,12 +48719,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -48760,7 +48752,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -48770,7 +48762,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -48813,11 +48805,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -48850,12 +48842,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -48909,12 +48901,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -48971,12 +48963,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -49004,13 +48996,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -49028,19 +49020,19 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 linegroup8step:
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -49066,7 +49058,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -49098,7 +49090,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, n+112(FP)
@@ -49128,16 +49120,14 @@ done:
 
 // func longQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsBF16AVX512(SB), $1656-160
+TEXT ·longQKRowsBF16AVX512(SB), $1648-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -49147,7 +49137,7 @@ TEXT ·longQKRowsBF16AVX512(SB), $1656-160
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -49175,7 +49165,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -49186,7 +49176,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), Y1
@@ -49262,9 +49252,9 @@ loaded:
 	MOVQ  R9, max_len+120(FP)
 	SHLQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -49282,13 +49272,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -49338,12 +49328,12 @@ double1step:
 	SUBQ       $+128, CX
 	JNZ        double1ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead0:
@@ -49353,12 +49343,12 @@ double1ahead0:
 	SUBQ       $+128, CX
 	JNZ        double1ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead2:
@@ -49368,12 +49358,12 @@ double1ahead2:
 	SUBQ       $+128, CX
 	JNZ        double1ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead4:
@@ -49383,12 +49373,12 @@ double1ahead4:
 	SUBQ       $+128, CX
 	JNZ        double1ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead6:
@@ -49398,12 +49388,12 @@ double1ahead6:
 	SUBQ       $+128, CX
 	JNZ        double1ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead8:
@@ -49413,12 +49403,12 @@ double1ahead8:
 	SUBQ       $+128, CX
 	JNZ        double1ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead10:
@@ -49428,12 +49418,12 @@ double1ahead10:
 	SUBQ       $+128, CX
 	JNZ        double1ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead12:
@@ -49443,12 +49433,12 @@ double1ahead12:
 	SUBQ       $+128, CX
 	JNZ        double1ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead14:
@@ -49668,14 +49658,14 @@ double1rest:
 double1sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double1added
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 
 double1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double1store
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
 	JMP     double1segment
 
@@ -49689,7 +49679,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -49721,12 +49711,12 @@ ahead8step:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -49736,12 +49726,12 @@ ahead8ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -49751,12 +49741,12 @@ ahead8ahead2:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead4:
@@ -49766,23 +49756,23 @@ ahead8ahead4:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead6:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPSLLD           $0x10, Z1, Z22
 	VANDPS           Z0, Z1, Z1
 	MOVQ             (BX), R8
@@ -50104,45 +50094,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -50158,7 +50148,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+48(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -50190,12 +50180,12 @@ double4step:
 	SUBQ       $+128, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -50205,12 +50195,12 @@ double4ahead0:
 	SUBQ       $+128, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -50220,12 +50210,12 @@ double4ahead2:
 	SUBQ       $+128, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -50235,12 +50225,12 @@ double4ahead4:
 	SUBQ       $+128, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -50250,12 +50240,12 @@ double4ahead6:
 	SUBQ       $+128, CX
 	JNZ        double4ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead8:
@@ -50265,12 +50255,12 @@ double4ahead8:
 	SUBQ       $+128, CX
 	JNZ        double4ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead10:
@@ -50280,12 +50270,12 @@ double4ahead10:
 	SUBQ       $+128, CX
 	JNZ        double4ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead12:
@@ -50295,16 +50285,16 @@ double4ahead12:
 	SUBQ       $+128, CX
 	JNZ        double4ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead14:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             DI, R9
 	MOVQ             128(BX), R8
 	VPSLLD           $0x10, Z1, Z22
@@ -50516,12 +50506,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, max_len+120(FP)
 	JNE  double4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPSLLD           $0x10, Z24, Z6
 	MOVQ             (BX), R8
 	VANDPS           Z0, Z24, Z24
@@ -50747,41 +50737,41 @@ double4rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JEQ    double4next32
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JPS    double4next32
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JEQ     double4next33
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JPS     double4next33
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -50794,7 +50784,7 @@ plainstore2:
 	MOVQ   d+104(FP), AX
 	SHLQ   $0x01, AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -50810,7 +50800,7 @@ store2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -50826,11 +50816,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*2), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -50890,21 +50880,21 @@ restpass:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VMOVUPS      Z27, 568(SP)
-	VMOVUPS      Z24, 696(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 952(SP)
-	VMOVUPS      Z28, 1080(SP)
-	VMOVUPS      Z26, 1208(SP)
-	VMOVUPS      Z29, 1336(SP)
-	VMOVUPS      Z21, 1464(SP)
+	VMOVUPS      Z27, 560(SP)
+	VMOVUPS      Z24, 688(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 944(SP)
+	VMOVUPS      Z28, 1072(SP)
+	VMOVUPS      Z26, 1200(SP)
+	VMOVUPS      Z29, 1328(SP)
+	VMOVUPS      Z21, 1456(SP)
 
 restword:
-	VMOVUPS 568(SP)(R8*1), Z21
+	VMOVUPS 560(SP)(R8*1), Z21
 	VPSLLD  $0x10, Z21, Z22
-	VMOVUPS Z22, 568(SP)(R8*1)
+	VMOVUPS Z22, 560(SP)(R8*1)
 	VANDPS  Z0, Z21, Z21
-	VMOVUPS Z21, 632(SP)(R8*1)
+	VMOVUPS Z21, 624(SP)(R8*1)
 	ADDQ    $+128, R8
 	CMPQ    R8, $+1024
 	JNE     restword
@@ -50913,8 +50903,8 @@ restword:
 	IMUL3Q  $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -50948,9 +50938,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -51104,7 +51094,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -51120,7 +51110,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -51148,15 +51138,13 @@ few:
 
 // func skinnyPVRowsBF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -51179,7 +51167,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	XORQ    R11, R11
@@ -51209,7 +51197,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -51219,7 +51207,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -51289,13 +51277,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -51317,12 +51305,12 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead2
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
@@ -51330,7 +51318,7 @@ quadgroup6ahead2:
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD.Z  96(AX)(R13*1), K1, Z27
 	VPSLLD       $0x10, Z27, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -51376,7 +51364,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -51418,7 +51406,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	SUBQ R11, AX
@@ -51496,12 +51484,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -51531,7 +51519,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -51541,7 +51529,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -51584,11 +51572,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -51622,12 +51610,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -51684,12 +51672,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -51749,12 +51737,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -51784,13 +51772,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -51808,12 +51796,12 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
@@ -51821,7 +51809,7 @@ linegroup8step:
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -51847,7 +51835,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -51879,7 +51867,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, n+112(FP)
@@ -51909,7 +51897,7 @@ done:
 
 // func skinnyQKRowsInt8AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
+TEXT ·skinnyQKRowsInt8AVX512(SB), $1648-200
 	PCALIGN $0x40
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -51917,12 +51905,10 @@ TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
 	VMOVUPS const47008000AVX512<>+0(SB), Z3
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -51931,7 +51917,7 @@ TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
 	MOVQ    a_Off_base+48(FP), BX
 	MOVQ    a_Max_len+160(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, a_Q_cap+128(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -51962,7 +51948,7 @@ group:
 	MOVQ         a_Next_base+176(FP), AX
 	MOVQ         AX, a_Next_cap+192(FP)
 	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
+	ADDQ         a_K_base+24(FP), AX
 	MOVQ         a_Next_len+184(FP), CX
 	MOVQ         a_Scales_base+72(FP), R8
 	MOVQ         R8, a_Scales_len+80(FP)
@@ -51973,7 +51959,7 @@ group:
 	MOVQ         $0x00000000, a_S_cap+16(FP)
 	MOVQ         a_N+136(FP), R8
 	SUBQ         a_S_len+8(FP), R8
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X6
@@ -52028,9 +52014,9 @@ loaded:
 	ADDQ  DI, R9
 	MOVQ  R9, a_Max_len+160(FP)
 	NEGQ  R8
-	MOVQ  R8, a_Off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  a_N+136(FP), R9
 	SUBQ  a_S_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -52048,13 +52034,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ a_N+136(FP), R8
@@ -52073,7 +52059,7 @@ fewerdouble4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -52104,12 +52090,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead0:
@@ -52118,12 +52104,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead1:
@@ -52132,12 +52118,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead2:
@@ -52146,23 +52132,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  ahead8more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	VMOVAPS          Z4, Z23
@@ -52518,45 +52504,45 @@ ahead8rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z9, Z9
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z11, Z11
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z9, Z9
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z11, Z11
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z12, Z12
+	VADDPS 280(SP), Z12, Z12
 	JPS    ahead8next16
-	VADDPS 352(SP), Z13, Z13
+	VADDPS 344(SP), Z13, Z13
 	JCC    ahead8next16
-	VADDPS 416(SP), Z14, Z14
+	VADDPS 408(SP), Z14, Z14
 	JPL    ahead8next16
-	VADDPS 480(SP), Z15, Z15
+	VADDPS 472(SP), Z15, Z15
 
 ahead8next16:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z9, 96(SP)
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z11, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z9, 88(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z11, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z12, 288(SP)
+	VMOVUPS Z12, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z13, 352(SP)
+	VMOVUPS Z13, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z14, 416(SP)
+	VMOVUPS Z14, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z15, 480(SP)
+	VMOVUPS Z15, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -52572,7 +52558,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -52603,12 +52589,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead0:
@@ -52617,12 +52603,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead1:
@@ -52631,12 +52617,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead2:
@@ -52645,12 +52631,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead3:
@@ -52659,12 +52645,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead4:
@@ -52673,12 +52659,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead5:
@@ -52687,12 +52673,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead6:
@@ -52701,16 +52687,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead7:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	MOVQ             DI, R9
@@ -52968,12 +52954,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  double4more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          64(R8), Z20
 	VMOVAPS          Z23, Z22
@@ -53249,43 +53235,43 @@ double4rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, a_Q_cap+128(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z16, Z16
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z16, Z16
 	JEQ    double4next32
-	VADDPS 160(SP), Z9, Z9
-	VADDPS 224(SP), Z17, Z17
+	VADDPS 152(SP), Z9, Z9
+	VADDPS 216(SP), Z17, Z17
 	JPS    double4next32
-	VADDPS 288(SP), Z10, Z10
-	VADDPS 352(SP), Z18, Z18
+	VADDPS 280(SP), Z10, Z10
+	VADDPS 344(SP), Z18, Z18
 	JCC    double4next32
-	VADDPS 416(SP), Z11, Z11
-	VADDPS 480(SP), Z19, Z19
+	VADDPS 408(SP), Z11, Z11
+	VADDPS 472(SP), Z19, Z19
 
 double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z16, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z16, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z9, 160(SP)
-	VMOVUPS Z17, 224(SP)
+	VMOVUPS Z9, 152(SP)
+	VMOVUPS Z17, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z10, 288(SP)
-	VMOVUPS Z18, 352(SP)
+	VMOVUPS Z10, 280(SP)
+	VMOVUPS Z18, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z11, 416(SP)
-	VMOVUPS Z19, 480(SP)
+	VMOVUPS Z11, 408(SP)
+	VMOVUPS Z19, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -53297,7 +53283,7 @@ double4store:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -53309,11 +53295,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    a_D+144(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -53357,34 +53343,34 @@ restpass:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	VMOVUPS      Z23, 568(SP)
-	VMOVUPS      Z21, 824(SP)
-	VMOVUPS      Z24, 1080(SP)
-	VMOVUPS      Z20, 1336(SP)
+	VMOVUPS      Z23, 560(SP)
+	VMOVUPS      Z21, 816(SP)
+	VMOVUPS      Z24, 1072(SP)
+	VMOVUPS      Z20, 1328(SP)
 
 restword:
-	VMOVUPS    568(SP)(R8*1), Z20
+	VMOVUPS    560(SP)(R8*1), Z20
 	MOVQ       a_Scales_len+80(FP), R9
 	VMOVUPS    (R9), Z21
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, Z0, Z1, Z22
 	VSUBPS     Z1, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVUPS    Z22, 560(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, Z2, Z3, Z22
 	VSUBPS     Z3, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVUPS    Z22, 624(SP)(R8*1)
 	VPSLLD     $0x08, Z20, Z22
 	VPSRAD     $0x18, Z22, Z22
 	VCVTDQ2PS  Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 696(SP)(R8*1)
+	VMOVUPS    Z22, 688(SP)(R8*1)
 	VPSRAD     $0x18, Z20, Z20
 	VCVTDQ2PS  Z20, Z20
 	VMULPS     Z21, Z20, Z20
-	VMOVUPS    Z20, 760(SP)(R8*1)
+	VMOVUPS    Z20, 752(SP)(R8*1)
 	ADDQ       $+256, R8
 	CMPQ       R8, $+1024
 	JNE        restword
@@ -53393,8 +53379,8 @@ restword:
 	IMUL3Q     $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z20
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z20
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z20, Z8
 	VFMADD231PS.BCST 4(DI), Z20, Z9
 	VFMADD231PS.BCST 8(DI), Z20, Z10
@@ -53428,9 +53414,9 @@ restnext0:
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z19
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	ADDQ    $0x40, a_Scales_len+80(FP)
 	MOVQ    a_D+144(FP), R8
@@ -53583,7 +53569,7 @@ store1end:
 	VMOVAPS Z17, Z9
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -53600,7 +53586,7 @@ next:
 	MOVQ a_S_len+8(FP), AX
 	CMPQ AX, a_N+136(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -53619,15 +53605,13 @@ done:
 
 // func skinnyPVRowsInt8AVX512(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -53650,7 +53634,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -53686,7 +53670,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -53696,7 +53680,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -53766,13 +53750,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -53790,12 +53774,12 @@ quadgroup6turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup6ahead0
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         quadgroup6ahead0
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6ahead0:
@@ -53812,7 +53796,7 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R13), Z26, Z26
 	VMULPS.BCST  (R13), Z27, Z27
 	ADDQ         a_Lsc+104(FP), R13
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -53858,7 +53842,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -53900,7 +53884,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ a_Dv+160(FP), AX
 	SUBQ R11, AX
@@ -53985,12 +53969,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -54024,7 +54008,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -54034,7 +54018,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -54077,11 +54061,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -54117,12 +54101,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -54185,12 +54169,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -54256,12 +54240,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -54295,13 +54279,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -54319,12 +54303,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup8ahead:
@@ -54334,7 +54318,7 @@ linegroup8step:
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R13), Z24, Z24
 	ADDQ             a_Lsc+104(FP), R13
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -54360,7 +54344,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -54392,7 +54376,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, a_N+152(FP)
@@ -54430,7 +54414,7 @@ done:
 
 // func keyRowsFloat8AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
-TEXT ·keyRowsFloat8AVX512(SB), $1656-160
+TEXT ·keyRowsFloat8AVX512(SB), $1648-160
 	PCALIGN $0x40
 	CMPQ    max_cap+128(FP), $0x05
 	JE      e5m2
@@ -54449,12 +54433,10 @@ e5m2:
 tables:
 	VMOVUPS const00ff00ffAVX512<>+0(SB), Z4
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -54463,7 +54445,7 @@ tables:
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -54491,7 +54473,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -54502,7 +54484,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X7
@@ -54557,9 +54539,9 @@ loaded:
 	ADDQ  DI, R9
 	MOVQ  R9, max_len+120(FP)
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -54569,13 +54551,13 @@ loaded:
 	MOVQ off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -54599,7 +54581,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -54629,12 +54611,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -54643,12 +54625,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead1:
@@ -54657,12 +54639,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -54671,12 +54653,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead3:
@@ -54685,12 +54667,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -54699,12 +54681,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead5:
@@ -54713,12 +54695,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -54727,16 +54709,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead7:
-	CMPQ         544(SP), $-126
+	CMPQ         536(SP), $-126
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X5
 	MOVQ         32(BX), R8
@@ -55217,35 +55199,35 @@ double4rest:
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 	JEQ    double4next16
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JPS    double4next16
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JCC    double4next16
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next16:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	JEQ     double4next17
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JPS     double4next17
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JCC     double4next17
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -55261,7 +55243,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -55292,12 +55274,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -55306,12 +55288,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead1:
@@ -55320,12 +55302,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -55334,23 +55316,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VMOVAPS          Z5, Z21
 	VPERMI2B         Z1, Z0, Z21
 	VMOVAPS          Z5, Z23
@@ -55688,45 +55670,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -55738,7 +55720,7 @@ ahead8store:
 plainstore2:
 	MOVQ   d+104(FP), AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
@@ -55748,7 +55730,7 @@ plainstore2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
@@ -55760,11 +55742,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -55808,13 +55790,13 @@ restpass:
 	VUNPCKHPD    Z22, Z25, Z22
 	VUNPCKLPD    Z23, Z21, Z25
 	VUNPCKHPD    Z23, Z21, Z21
-	VMOVUPS      Z24, 568(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 1080(SP)
-	VMOVUPS      Z21, 1336(SP)
+	VMOVUPS      Z24, 560(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 1072(SP)
+	VMOVUPS      Z21, 1328(SP)
 
 restword:
-	VMOVUPS    568(SP)(R8*1), Z21
+	VMOVUPS    560(SP)(R8*1), Z21
 	VMOVAPS    Z21, Z22
 	VPERMI2B   Z1, Z0, Z22
 	VMOVAPS    Z21, Z23
@@ -55825,13 +55807,13 @@ restword:
 	VPTERNLOGD $0xb8, Z22, Z4, Z21
 	VPTERNLOGD $0xe2, Z23, Z4, Z24
 	VPSLLD     $0x10, Z21, Z22
-	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVUPS    Z22, 560(SP)(R8*1)
 	VPSLLD     $0x10, Z24, Z22
-	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVUPS    Z22, 624(SP)(R8*1)
 	VANDPS     constffff0000AVX512<>+0(SB), Z21, Z21
-	VMOVUPS    Z21, 696(SP)(R8*1)
+	VMOVUPS    Z21, 688(SP)(R8*1)
 	VANDPS     constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS    Z24, 760(SP)(R8*1)
+	VMOVUPS    Z24, 752(SP)(R8*1)
 	ADDQ       $+256, R8
 	CMPQ       R8, $+1024
 	JNE        restword
@@ -55840,8 +55822,8 @@ restword:
 	IMUL3Q     $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -55875,9 +55857,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -56028,7 +56010,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -56044,7 +56026,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -56095,15 +56077,13 @@ TEXT ·skinnyQKRowsF8E4M3AVX512(SB), NOSPLIT, $0-160
 
 // func valueRowsFloat8AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
-TEXT ·valueRowsFloat8AVX512(SB), NOSPLIT, $32-160
+TEXT ·valueRowsFloat8AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -56141,7 +56121,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -56182,7 +56162,7 @@ quadgroup:
 	MOVQ      $0x00000004, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -56192,7 +56172,7 @@ quadgroup:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z18
 	VMOVUPS   64(AX), Z19
 	VMOVUPS.Z 128(AX), K1, Z20
@@ -56240,13 +56220,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -56263,12 +56243,12 @@ quadgroup4turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup4ahead0
 	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, off_cap+72(FP)
 	JE         quadgroup4ahead0
 	ADDQ       $0x08, R15
 	MOVQ       R15, next_cap+152(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup4ahead0:
@@ -56287,7 +56267,7 @@ quadgroup4ahead0:
 	VANDPS       constffff0000AVX512<>+0(SB), Z23, Z23
 	VPSLLD       $0x10, Z25, Z24
 	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z22, Z26, Z18
 	VFMADD231PS  Z23, Z26, Z19
@@ -56321,7 +56301,7 @@ quadgroup4next0:
 quadgroup4store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, 64(AX)
 	VMOVUPS Z20, K1, 128(AX)
@@ -56349,7 +56329,7 @@ quadgroup4store:
 	VMOVUPS Z17, K2, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   quadgroup
 	ADDQ $0x40, R11
@@ -56437,12 +56417,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -56486,7 +56466,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -56496,7 +56476,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K3, Z18
 	ADDQ      R8, AX
 	DECQ      R9
@@ -56539,11 +56519,11 @@ lineseveralzero:
 	VXORPS Z9, Z9, Z9
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -56583,12 +56563,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -56665,12 +56645,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -56750,12 +56730,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -56799,13 +56779,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -56822,12 +56802,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
@@ -56842,7 +56822,7 @@ linegroup8step:
 	VPSLLD           $0x08, Z23, Z5
 	VPORD            Z22, Z5, Z5
 	VPSLLD           $0x10, Z5, Z5
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z5, Z18
 	VFMADD231PS.BCST 4(R9), Z5, Z19
 	VFMADD231PS.BCST 8(R9), Z5, Z20
@@ -56868,7 +56848,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z18, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -56900,7 +56880,7 @@ lineseveralstore:
 	VMOVUPS Z9, K3, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -56955,7 +56935,7 @@ TEXT ·skinnyPVRowsF8E5M2AVX512(SB), NOSPLIT, $0-160
 
 // func skinnyQKRowsInt4AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
+TEXT ·skinnyQKRowsInt4AVX512(SB), $2672-200
 	PCALIGN $0x40
 	VMOVUPS const4b000008AVX512<>+0(SB), Z0
 	VMOVUPS const49000080AVX512<>+0(SB), Z1
@@ -56963,12 +56943,10 @@ TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
 	VMOVUPS const45008000AVX512<>+0(SB), Z3
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -56978,7 +56956,7 @@ TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
 	MOVQ    a_Off_base+48(FP), BX
 	MOVQ    a_Max_len+160(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, a_Q_cap+128(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -57009,7 +56987,7 @@ group:
 	MOVQ a_Next_base+176(FP), AX
 	MOVQ AX, a_Next_cap+192(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ a_K_base+24(FP), AX
 	MOVQ a_Next_len+184(FP), CX
 	MOVQ a_Scales_base+72(FP), R8
 	MOVQ R8, a_Scales_len+80(FP)
@@ -57024,7 +57002,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X6
@@ -57080,9 +57058,9 @@ loaded:
 	MOVQ  R9, a_Max_len+160(FP)
 	SHRQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, a_Off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  a_N+136(FP), R9
 	SUBQ  a_S_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -57092,13 +57070,13 @@ loaded:
 	MOVQ a_Off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ a_N+136(FP), R8
@@ -57122,7 +57100,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -57153,12 +57131,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead0:
@@ -57167,12 +57145,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead1:
@@ -57181,12 +57159,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead2:
@@ -57195,12 +57173,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead3:
@@ -57209,12 +57187,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead4:
@@ -57223,12 +57201,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead5:
@@ -57237,12 +57215,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead6:
@@ -57251,16 +57229,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead7:
-	CMPQ         544(SP), $-126
+	CMPQ         536(SP), $-126
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X4
 	MOVQ         32(BX), R8
@@ -58193,35 +58171,35 @@ double4rest:
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z16, Z16
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z16, Z16
 	JEQ    double4next32
-	VADDPS 160(SP), Z9, Z9
-	VADDPS 224(SP), Z17, Z17
+	VADDPS 152(SP), Z9, Z9
+	VADDPS 216(SP), Z17, Z17
 	JPS    double4next32
-	VADDPS 288(SP), Z10, Z10
-	VADDPS 352(SP), Z18, Z18
+	VADDPS 280(SP), Z10, Z10
+	VADDPS 344(SP), Z18, Z18
 	JCC    double4next32
-	VADDPS 416(SP), Z11, Z11
-	VADDPS 480(SP), Z19, Z19
+	VADDPS 408(SP), Z11, Z11
+	VADDPS 472(SP), Z19, Z19
 
 double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z16, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z16, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z9, 160(SP)
-	VMOVUPS Z17, 224(SP)
+	VMOVUPS Z9, 152(SP)
+	VMOVUPS Z17, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z10, 288(SP)
-	VMOVUPS Z18, 352(SP)
+	VMOVUPS Z10, 280(SP)
+	VMOVUPS Z18, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z11, 416(SP)
-	VMOVUPS Z19, 480(SP)
+	VMOVUPS Z11, 408(SP)
+	VMOVUPS Z19, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -58237,7 +58215,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -58268,12 +58246,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead0:
@@ -58282,12 +58260,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead1:
@@ -58296,12 +58274,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead2:
@@ -58310,23 +58288,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  ahead8more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	VMOVAPS          Z4, Z20
@@ -58986,45 +58964,45 @@ ahead8rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x1f, R8
 	JZ   ahead8sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z9, Z9
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z11, Z11
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z9, Z9
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z11, Z11
 	JEQ    ahead8next32
-	VADDPS 288(SP), Z12, Z12
+	VADDPS 280(SP), Z12, Z12
 	JPS    ahead8next32
-	VADDPS 352(SP), Z13, Z13
+	VADDPS 344(SP), Z13, Z13
 	JCC    ahead8next32
-	VADDPS 416(SP), Z14, Z14
+	VADDPS 408(SP), Z14, Z14
 	JPL    ahead8next32
-	VADDPS 480(SP), Z15, Z15
+	VADDPS 472(SP), Z15, Z15
 
 ahead8next32:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z9, 96(SP)
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z11, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z9, 88(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z11, 216(SP)
 	JEQ     ahead8next33
-	VMOVUPS Z12, 288(SP)
+	VMOVUPS Z12, 280(SP)
 	JPS     ahead8next33
-	VMOVUPS Z13, 352(SP)
+	VMOVUPS Z13, 344(SP)
 	JCC     ahead8next33
-	VMOVUPS Z14, 416(SP)
+	VMOVUPS Z14, 408(SP)
 	JPL     ahead8next33
-	VMOVUPS Z15, 480(SP)
+	VMOVUPS Z15, 472(SP)
 
 ahead8next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -59037,7 +59015,7 @@ plainstore2:
 	MOVQ   a_D+144(FP), AX
 	SHRQ   $0x01, AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -59047,7 +59025,7 @@ plainstore2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -59059,12 +59037,12 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    a_D+144(FP), R8
 	ANDQ    $0x1f, R8
 	SHRQ    $0x01, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -59108,56 +59086,56 @@ restpass:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	VMOVUPS      Z23, 568(SP)
-	VMOVUPS      Z21, 1080(SP)
-	VMOVUPS      Z24, 1592(SP)
-	VMOVUPS      Z20, 2104(SP)
+	VMOVUPS      Z23, 560(SP)
+	VMOVUPS      Z21, 1072(SP)
+	VMOVUPS      Z24, 1584(SP)
+	VMOVUPS      Z20, 2096(SP)
 
 restword:
-	VMOVUPS    568(SP)(R8*1), Z20
+	VMOVUPS    560(SP)(R8*1), Z20
 	MOVQ       a_Scales_len+80(FP), R9
 	VMOVUPS    (R9), Z21
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const0000000fAVX512<>+0(SB), Z0, Z22
 	VSUBPS     Z0, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVUPS    Z22, 560(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
 	VSUBPS     Z1, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVUPS    Z22, 624(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const00000f00AVX512<>+0(SB), Z2, Z22
 	VSUBPS     Z2, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 696(SP)(R8*1)
+	VMOVUPS    Z22, 688(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const0000f000AVX512<>+0(SB), Z3, Z22
 	VSUBPS     Z3, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 760(SP)(R8*1)
+	VMOVUPS    Z22, 752(SP)(R8*1)
 	VPSRLD     $0x10, Z20, Z20
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const0000000fAVX512<>+0(SB), Z0, Z22
 	VSUBPS     Z0, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 824(SP)(R8*1)
+	VMOVUPS    Z22, 816(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const000000f0AVX512<>+0(SB), Z1, Z22
 	VSUBPS     Z1, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 888(SP)(R8*1)
+	VMOVUPS    Z22, 880(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, const00000f00AVX512<>+0(SB), Z2, Z22
 	VSUBPS     Z2, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 952(SP)(R8*1)
+	VMOVUPS    Z22, 944(SP)(R8*1)
 	VMOVAPS    Z20, Z20
 	VPTERNLOGD $0x6c, const0000f000AVX512<>+0(SB), Z3, Z20
 	VSUBPS     Z3, Z20, Z20
 	VMULPS     Z21, Z20, Z20
-	VMOVUPS    Z20, 1016(SP)(R8*1)
+	VMOVUPS    Z20, 1008(SP)(R8*1)
 	ADDQ       $+512, R8
 	CMPQ       R8, $+2048
 	JNE        restword
@@ -59166,8 +59144,8 @@ restword:
 	IMUL3Q     $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          2616(SP)(R8*1), Z20
-	CMPQ             552(SP), $-126
+	VMOVUPS          2608(SP)(R8*1), Z20
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z20, Z8
 	VFMADD231PS.BCST 4(DI), Z20, Z9
 	VFMADD231PS.BCST 8(DI), Z20, Z10
@@ -59201,9 +59179,9 @@ restnext0:
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z19
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	ADDQ    $0x40, a_Scales_len+80(FP)
 	MOVQ    a_D+144(FP), R8
@@ -59357,7 +59335,7 @@ store1end:
 	VMOVAPS Z17, Z9
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -59374,7 +59352,7 @@ next:
 	MOVQ a_S_len+8(FP), AX
 	CMPQ AX, a_N+136(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -59414,15 +59392,13 @@ GLOBL const45008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -59448,7 +59424,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -59477,7 +59453,7 @@ quadone:
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -59487,7 +59463,7 @@ quadone:
 	JE      quadseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z2
 	VMOVUPS toNibblesAVX512<>+0(SB), Z3
 	VPERMPS Z2, Z3, Z2
@@ -59605,13 +59581,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, R9
@@ -59632,12 +59608,12 @@ quadgroup6turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup6near
 	MOVQ       a_Next_cap+192(FP), BP
-	CMPQ       BP, 8(SP)
+	CMPQ       BP, a_Off_cap+72(FP)
 	JE         quadgroup6near
 	ADDQ       $0x08, BP
 	MOVQ       BP, a_Next_cap+192(FP)
 	MOVQ       (BP), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6near:
@@ -59659,7 +59635,7 @@ quadgroup6near:
 	VMULPS.BCST  (R14), Z26, Z26
 	VMULPS.BCST  (R14), Z27, Z27
 	ADDQ         a_Lsc+104(FP), R14
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z30
 	VFMADD231PS  Z26, Z30, Z2
 	VFMADD231PS  Z27, Z30, Z3
@@ -59705,7 +59681,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
 	VPERMPS Z2, Z26, Z2
 	VMOVUPS Z2, (AX)
@@ -59795,7 +59771,7 @@ quadgroup6store:
 	VMOVUPS Z25, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R11
 	SUBQ $0x40, a_Scales_cap+96(FP)
 	JG   quad
@@ -59874,12 +59850,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -59917,7 +59893,7 @@ lineseveral:
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -59927,7 +59903,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z2
 	VMOVUPS toNibblesAVX512<>+0(SB), Z26
 	VPERMPS Z2, Z26, Z2
@@ -59986,11 +59962,11 @@ lineseveralzero:
 	VXORPS Z9, Z9, Z9
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -60029,12 +60005,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -60102,12 +60078,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -60178,12 +60154,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -60219,13 +60195,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, R9
@@ -60245,12 +60221,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup8ahead:
@@ -60261,7 +60237,7 @@ linegroup8step:
 	VPERMPS          Z1, Z26, Z26
 	VMULPS.BCST      (R14), Z26, Z26
 	ADDQ             a_Lsc+104(FP), R14
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z26, Z2
 	VFMADD231PS.BCST 4(R9), Z26, Z3
 	VFMADD231PS.BCST 8(R9), Z26, Z4
@@ -60287,7 +60263,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z26
 	VPERMPS Z2, Z26, Z2
 	VMOVUPS Z2, (AX)
@@ -60335,7 +60311,7 @@ lineseveralstore:
 	VMOVUPS Z9, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, a_N+152(FP)
@@ -60374,7 +60350,7 @@ rest1group:
 	MOVQ      $0x00000004, CX
 	CMPQ      AX, CX
 	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -60384,7 +60360,7 @@ rest1group:
 	JE        rest1severalzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), CX
-	MOVQ      24(SP), DX
+	MOVQ      8(SP), DX
 	VPMOVD2M  Z26, K1
 	VMOVUPS.Z (AX), K1, Z2
 	VMOVUPS   toNibblesAVX512<>+0(SB), Z27
@@ -60420,13 +60396,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX512<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, CX
@@ -60446,7 +60422,7 @@ rest1group4turn:
 	VPERMPS          Z1, Z27, Z27
 	VMULPS.BCST      (R14), Z27, Z27
 	ADDQ             a_Lsc+104(FP), R14
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z27, Z2
 	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R9), Z27, Z3
@@ -60464,7 +60440,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
-	MOVQ     24(SP), DX
+	MOVQ     8(SP), DX
 	VMOVUPS  fromNibblesAVX512<>+0(SB), Z27
 	VPERMPS  Z2, Z27, Z2
 	VPMOVD2M Z26, K1
@@ -60492,7 +60468,7 @@ rest1group4store:
 	VMOVUPS  Z5, K1, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest1group
 	ADDQ $0x10, R11
@@ -60534,84 +60510,71 @@ GLOBL fromNibblesAVX512<>(SB), RODATA|NOPTR, $64
 DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
-// func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// func skinnyQKEvenOddAVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, scale float32, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
-	MOVQ    ldk+48(FP), AX
+	MOVQ    next_len+152(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+144(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+64(FP)
+	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+160(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    d+96(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ    CX, next_len+144(FP)
-	MOVQ    BX, next_cap+152(FP)
-	MOVQ    max_len+120(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    k_base+24(FP), DI
-	LEAQ    (DI)(AX*1), R8
-	LEAQ    (R8)(AX*1), R9
-	LEAQ    (R9)(AX*1), R10
-	SHLQ    $0x02, AX
-	LEAQ    (AX)(AX*2), R11
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+152(FP)
+	MOVQ    max_len+128(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    k_base+24(FP), BX
+	MOVQ    off_base+48(FP), SI
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	VMOVUPS const7fff7fffAVX512<>+0(SB), Z1
 	VMOVUPS const23802380AVX512<>+0(SB), Z2
 
 tile:
-	CMPQ m+88(FP), $0x10
+	CMPQ off_len+56(FP), $0x10
 	JGE  whole
-	CMPQ m+88(FP), $0x00
+	CMPQ off_len+56(FP), $0x00
 	JE   done
 
 	// The last tile reaches back.
-	MOVQ  m+88(FP), CX
-	SUBQ  $0x10, CX
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, s_base+0(FP)
-	MOVQ  AX, BX
-	SARQ  $0x02, BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  $+16, m+88(FP)
+	MOVQ  off_len+56(FP), AX
+	SUBQ  $0x10, AX
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, s_base+0(FP)
+	SHLQ  $0x03, AX
+	ADDQ  AX, SI
+	MOVQ  $+16, off_len+56(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ s_len+8(FP), R12
-	MOVQ n+80(FP), R13
-	SUBQ R12, R13
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+136(FP), CX
-	MOVQ next_len+144(FP), BX
-	MOVQ d+96(FP), R14
-	MOVQ R14, k_cap+40(FP)
-	CMPQ R13, $0x05
+	MOVQ s_len+8(FP), R13
+	MOVQ n+96(FP), R14
+	SUBQ R13, R14
+	SHLQ $0x02, R13
+	ADDQ q_base+72(FP), R13
+	MOVQ next_base+144(FP), AX
+	MOVQ AX, next_cap+160(FP)
+	MOVQ (AX), AX
+	ADDQ k_base+24(FP), AX
+	MOVQ next_len+152(FP), CX
+	MOVQ d+104(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	CMPQ R14, $0x05
 	JGE  group8
-	CMPQ R13, $0x03
+	CMPQ R14, $0x03
 	JGE  group4
-	CMPQ R13, $0x02
+	CMPQ R14, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -60620,56 +60583,74 @@ group:
 group1segment:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z11, Z11, Z11
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group1short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group1short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group1rest
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group1ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group1ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group1ahead1:
-	VMOVUPS      (DI), X4
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
+	VMOVUPS      (BX)(DI*1), X4
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z4, Z4
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z4, Z4
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z4, Z4
+	VMOVUPS      (BX)(R8*1), X5
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z5, Z5
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z5, Z5
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z5, Z5
+	VMOVUPS      (BX)(R9*1), X6
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z6, Z6
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z6, Z6
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z6, Z6
+	VMOVUPS      (BX)(R10*1), X7
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z7, Z7
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
 
 group1loaded:
 	VUNPCKLPS        Z5, Z4, Z8
@@ -60686,80 +60667,84 @@ group1loaded:
 	VANDNPS          Z7, Z6, Z7
 	VPSLLD           $0x10, Z7, Z6
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z7, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z5, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z5, Z6, Z5
 	VPSLLD           $0x10, Z5, Z6
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z5, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z8, Z5
 	VPSUBW           Z2, Z5, Z5
 	VPSRAW           $0x0f, Z5, Z5
 	VANDNPS          Z8, Z5, Z8
 	VPSLLD           $0x10, Z8, Z5
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z5, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z4, Z5
 	VPSUBW           Z2, Z5, Z5
 	VPSRAW           $0x0f, Z5, Z5
 	VANDNPS          Z4, Z5, Z4
 	VPSLLD           $0x10, Z4, Z5
 	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R12), Z5, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z4, Z11
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z11
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group1step
 
 group1rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group1sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group1sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z8
-	VMOVUPS         (DI), X4
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z4, Z4
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z8
+	VMOVUPS         (BX)(DI*1), X4
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z4, Z4
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z4, Z4
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z4, Z4
 	VPSHUFB         Z8, Z4, Z4
-	VMOVUPS         (R8), X5
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS         (BX)(R8*1), X5
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z5, Z5
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z5, Z5
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z5, Z5
 	VPSHUFB         Z8, Z5, Z5
-	VMOVUPS         (R9), X6
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS         (BX)(R9*1), X6
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z6, Z6
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z6, Z6
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z6, Z6
 	VPSHUFB         Z8, Z6, Z6
-	VMOVUPS         (R10), X7
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z7, Z7
+	VMOVUPS         (BX)(R10*1), X7
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z7, Z7
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z8, Z7, Z7
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group1loaded
 
 group1sum:
@@ -60767,8 +60752,8 @@ group1sum:
 	VADDPS  Z3, Z19, Z19
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group1segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Z19, Z20
 	VMOVAPS Z19, Z21
 	VMOVAPS Z19, Z22
@@ -60784,56 +60769,74 @@ group2segment:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z4, Z4, Z4
 	VXORPS Z12, Z12, Z12
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group2short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group2short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group2rest
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group2ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group2ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group2ahead1:
-	VMOVUPS      (DI), X5
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8), X6
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
+	VMOVUPS      (BX)(DI*1), X5
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z5, Z5
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z5, Z5
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z5, Z5
+	VMOVUPS      (BX)(R8*1), X6
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z6, Z6
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z6, Z6
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z6, Z6
+	VMOVUPS      (BX)(R9*1), X7
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z7, Z7
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
+	VMOVUPS      (BX)(R10*1), X8
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z8, Z8
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z8, Z8
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z8, Z8
 
 group2loaded:
 	VUNPCKLPS        Z6, Z5, Z9
@@ -60850,88 +60853,92 @@ group2loaded:
 	VANDNPS          Z8, Z7, Z8
 	VPSLLD           $0x10, Z8, Z7
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z7, Z3
-	VFMADD231PS.BCST 4(R12), Z7, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z8, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z6, Z7
 	VPSUBW           Z2, Z7, Z7
 	VPSRAW           $0x0f, Z7, Z7
 	VANDNPS          Z6, Z7, Z6
 	VPSLLD           $0x10, Z6, Z7
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R12), Z7, Z3
-	VFMADD231PS.BCST 4(R12), Z7, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z6, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z6, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z9, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z9, Z6, Z9
 	VPSLLD           $0x10, Z9, Z6
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST 4(R12), Z6, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z9, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST 4(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z9, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z5, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z5, Z6, Z5
 	VPSLLD           $0x10, Z5, Z6
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST 4(R12), Z6, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z5, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z12
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST 4(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z5, Z12
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group2step
 
 group2rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group2sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group2sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z9
-	VMOVUPS         (DI), X5
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z5, Z5
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z5, Z5
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z5, Z5
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z9
+	VMOVUPS         (BX)(DI*1), X5
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z5, Z5
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z5, Z5
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z5, Z5
 	VPSHUFB         Z9, Z5, Z5
-	VMOVUPS         (R8), X6
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z6, Z6
+	VMOVUPS         (BX)(R8*1), X6
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z6, Z6
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z6, Z6
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z6, Z6
 	VPSHUFB         Z9, Z6, Z6
-	VMOVUPS         (R9), X7
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z7, Z7
+	VMOVUPS         (BX)(R9*1), X7
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z7, Z7
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z9, Z7, Z7
-	VMOVUPS         (R10), X8
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z8, Z8
+	VMOVUPS         (BX)(R10*1), X8
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z8, Z8
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z8, Z8
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z8, Z8
 	VPSHUFB         Z9, Z8, Z8
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group2loaded
 
 group2sum:
@@ -60941,8 +60948,8 @@ group2sum:
 	VADDPS  Z4, Z20, Z20
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group2segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Z20, Z21
 	VMOVAPS Z20, Z22
 	JMP     store
@@ -60963,56 +60970,74 @@ group4segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z6, Z6, Z6
 	VXORPS Z14, Z14, Z14
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group4short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group4short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group4rest
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group4ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group4ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group4ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group4ahead1:
-	VMOVUPS      (DI), X7
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8), X8
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
+	VMOVUPS      (BX)(DI*1), X7
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z7, Z7
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
+	VMOVUPS      (BX)(R8*1), X8
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z8, Z8
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z8, Z8
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z8, Z8
+	VMOVUPS      (BX)(R9*1), X9
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z9, Z9
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z9, Z9
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z9, Z9
+	VMOVUPS      (BX)(R10*1), X10
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z10, Z10
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z10, Z10
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z10, Z10
 
 group4loaded:
 	VUNPCKLPS        Z8, Z7, Z15
@@ -61029,104 +61054,108 @@ group4loaded:
 	VANDNPS          Z10, Z9, Z10
 	VPSLLD           $0x10, Z10, Z9
 	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R12), Z9, Z3
-	VFMADD231PS.BCST 4(R12), Z9, Z4
-	VFMADD231PS.BCST 8(R12), Z9, Z5
-	VFMADD231PS.BCST 12(R12), Z9, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z10, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z9, Z3
+	VFMADD231PS.BCST 4(R13), Z9, Z4
+	VFMADD231PS.BCST 8(R13), Z9, Z5
+	VFMADD231PS.BCST 12(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z10, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z10, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z10, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z8, Z9
 	VPSUBW           Z2, Z9, Z9
 	VPSRAW           $0x0f, Z9, Z9
 	VANDNPS          Z8, Z9, Z8
 	VPSLLD           $0x10, Z8, Z9
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z9, Z3
-	VFMADD231PS.BCST 4(R12), Z9, Z4
-	VFMADD231PS.BCST 8(R12), Z9, Z5
-	VFMADD231PS.BCST 12(R12), Z9, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z9, Z3
+	VFMADD231PS.BCST 4(R13), Z9, Z4
+	VFMADD231PS.BCST 8(R13), Z9, Z5
+	VFMADD231PS.BCST 12(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z8, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z8, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z8, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z15, Z8
 	VPSUBW           Z2, Z8, Z8
 	VPSRAW           $0x0f, Z8, Z8
 	VANDNPS          Z15, Z8, Z15
 	VPSLLD           $0x10, Z15, Z8
 	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R12), Z8, Z3
-	VFMADD231PS.BCST 4(R12), Z8, Z4
-	VFMADD231PS.BCST 8(R12), Z8, Z5
-	VFMADD231PS.BCST 12(R12), Z8, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z15, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z15, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z15, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z15, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z8, Z3
+	VFMADD231PS.BCST 4(R13), Z8, Z4
+	VFMADD231PS.BCST 8(R13), Z8, Z5
+	VFMADD231PS.BCST 12(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z15, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z15, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z15, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z15, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z7, Z8
 	VPSUBW           Z2, Z8, Z8
 	VPSRAW           $0x0f, Z8, Z8
 	VANDNPS          Z7, Z8, Z7
 	VPSLLD           $0x10, Z7, Z8
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R12), Z8, Z3
-	VFMADD231PS.BCST 4(R12), Z8, Z4
-	VFMADD231PS.BCST 8(R12), Z8, Z5
-	VFMADD231PS.BCST 12(R12), Z8, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z7, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z14
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z8, Z3
+	VFMADD231PS.BCST 4(R13), Z8, Z4
+	VFMADD231PS.BCST 8(R13), Z8, Z5
+	VFMADD231PS.BCST 12(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z7, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z7, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z7, Z14
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group4step
 
 group4rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group4sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group4sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z15
-	VMOVUPS         (DI), X7
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z7, Z7
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z15
+	VMOVUPS         (BX)(DI*1), X7
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z7, Z7
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z15, Z7, Z7
-	VMOVUPS         (R8), X8
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z8, Z8
+	VMOVUPS         (BX)(R8*1), X8
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z8, Z8
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z8, Z8
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z8, Z8
 	VPSHUFB         Z15, Z8, Z8
-	VMOVUPS         (R9), X9
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z9, Z9
+	VMOVUPS         (BX)(R9*1), X9
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z9, Z9
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z9, Z9
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z9, Z9
 	VPSHUFB         Z15, Z9, Z9
-	VMOVUPS         (R10), X10
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z10, Z10
+	VMOVUPS         (BX)(R10*1), X10
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z10, Z10
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z10, Z10
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z10, Z10
 	VPSHUFB         Z15, Z10, Z10
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group4loaded
 
 group4sum:
@@ -61140,9 +61169,9 @@ group4sum:
 	VADDPS  Z6, Z22, Z22
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group4segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
-	CMPQ    CX, $0x03
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x03
 	JG      group4has3
 	VMOVAPS Z21, Z22
 
@@ -61177,56 +61206,74 @@ group8segment:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z10, Z10, Z10
 	VXORPS Z18, Z18, Z18
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group8short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group8short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group8rest
 	PCALIGN $0x40
 
 group8step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group8ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group8ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group8ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group8ahead1:
-	VMOVUPS      (DI), X27
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z27, Z27
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z27, Z27
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z27, Z27
-	VMOVUPS      (R8), X28
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z28, Z28
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z28, Z28
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z28, Z28
-	VMOVUPS      (R9), X29
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z29, Z29
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z29, Z29
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z29, Z29
-	VMOVUPS      (R10), X30
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z30, Z30
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z30, Z30
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z30, Z30
+	VMOVUPS      (BX)(DI*1), X27
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z27, Z27
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z27, Z27
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z27, Z27
+	VMOVUPS      (BX)(R8*1), X28
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z28, Z28
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z28, Z28
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z28, Z28
+	VMOVUPS      (BX)(R9*1), X29
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z29, Z29
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z29, Z29
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z29, Z29
+	VMOVUPS      (BX)(R10*1), X30
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z30, Z30
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z30, Z30
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z30, Z30
 
 group8loaded:
 	VUNPCKLPS        Z28, Z27, Z31
@@ -61243,136 +61290,140 @@ group8loaded:
 	VANDNPS          Z30, Z29, Z30
 	VPSLLD           $0x10, Z30, Z29
 	VANDPS           Z0, Z30, Z30
-	VFMADD231PS.BCST (R12), Z29, Z3
-	VFMADD231PS.BCST 4(R12), Z29, Z4
-	VFMADD231PS.BCST 8(R12), Z29, Z5
-	VFMADD231PS.BCST 12(R12), Z29, Z6
-	VFMADD231PS.BCST 16(R12), Z29, Z7
-	VFMADD231PS.BCST 20(R12), Z29, Z8
-	VFMADD231PS.BCST 24(R12), Z29, Z9
-	VFMADD231PS.BCST 28(R12), Z29, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z30, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z30, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z30, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z30, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z30, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z30, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z30, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z30, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z29, Z3
+	VFMADD231PS.BCST 4(R13), Z29, Z4
+	VFMADD231PS.BCST 8(R13), Z29, Z5
+	VFMADD231PS.BCST 12(R13), Z29, Z6
+	VFMADD231PS.BCST 16(R13), Z29, Z7
+	VFMADD231PS.BCST 20(R13), Z29, Z8
+	VFMADD231PS.BCST 24(R13), Z29, Z9
+	VFMADD231PS.BCST 28(R13), Z29, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z30, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z30, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z30, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z30, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z30, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z30, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z30, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z30, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z28, Z29
 	VPSUBW           Z2, Z29, Z29
 	VPSRAW           $0x0f, Z29, Z29
 	VANDNPS          Z28, Z29, Z28
 	VPSLLD           $0x10, Z28, Z29
 	VANDPS           Z0, Z28, Z28
-	VFMADD231PS.BCST (R12), Z29, Z3
-	VFMADD231PS.BCST 4(R12), Z29, Z4
-	VFMADD231PS.BCST 8(R12), Z29, Z5
-	VFMADD231PS.BCST 12(R12), Z29, Z6
-	VFMADD231PS.BCST 16(R12), Z29, Z7
-	VFMADD231PS.BCST 20(R12), Z29, Z8
-	VFMADD231PS.BCST 24(R12), Z29, Z9
-	VFMADD231PS.BCST 28(R12), Z29, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z28, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z28, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z28, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z28, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z28, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z28, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z28, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z28, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z29, Z3
+	VFMADD231PS.BCST 4(R13), Z29, Z4
+	VFMADD231PS.BCST 8(R13), Z29, Z5
+	VFMADD231PS.BCST 12(R13), Z29, Z6
+	VFMADD231PS.BCST 16(R13), Z29, Z7
+	VFMADD231PS.BCST 20(R13), Z29, Z8
+	VFMADD231PS.BCST 24(R13), Z29, Z9
+	VFMADD231PS.BCST 28(R13), Z29, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z28, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z28, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z28, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z28, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z28, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z28, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z28, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z28, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z31, Z28
 	VPSUBW           Z2, Z28, Z28
 	VPSRAW           $0x0f, Z28, Z28
 	VANDNPS          Z31, Z28, Z31
 	VPSLLD           $0x10, Z31, Z28
 	VANDPS           Z0, Z31, Z31
-	VFMADD231PS.BCST (R12), Z28, Z3
-	VFMADD231PS.BCST 4(R12), Z28, Z4
-	VFMADD231PS.BCST 8(R12), Z28, Z5
-	VFMADD231PS.BCST 12(R12), Z28, Z6
-	VFMADD231PS.BCST 16(R12), Z28, Z7
-	VFMADD231PS.BCST 20(R12), Z28, Z8
-	VFMADD231PS.BCST 24(R12), Z28, Z9
-	VFMADD231PS.BCST 28(R12), Z28, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z31, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z31, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z31, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z31, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z31, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z31, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z31, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z28, Z3
+	VFMADD231PS.BCST 4(R13), Z28, Z4
+	VFMADD231PS.BCST 8(R13), Z28, Z5
+	VFMADD231PS.BCST 12(R13), Z28, Z6
+	VFMADD231PS.BCST 16(R13), Z28, Z7
+	VFMADD231PS.BCST 20(R13), Z28, Z8
+	VFMADD231PS.BCST 24(R13), Z28, Z9
+	VFMADD231PS.BCST 28(R13), Z28, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z31, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z31, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z31, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z31, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z31, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z31, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z31, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z31, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z27, Z28
 	VPSUBW           Z2, Z28, Z28
 	VPSRAW           $0x0f, Z28, Z28
 	VANDNPS          Z27, Z28, Z27
 	VPSLLD           $0x10, Z27, Z28
 	VANDPS           Z0, Z27, Z27
-	VFMADD231PS.BCST (R12), Z28, Z3
-	VFMADD231PS.BCST 4(R12), Z28, Z4
-	VFMADD231PS.BCST 8(R12), Z28, Z5
-	VFMADD231PS.BCST 12(R12), Z28, Z6
-	VFMADD231PS.BCST 16(R12), Z28, Z7
-	VFMADD231PS.BCST 20(R12), Z28, Z8
-	VFMADD231PS.BCST 24(R12), Z28, Z9
-	VFMADD231PS.BCST 28(R12), Z28, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z27, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z27, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z27, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z27, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z27, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z27, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z27, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z27, Z18
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z28, Z3
+	VFMADD231PS.BCST 4(R13), Z28, Z4
+	VFMADD231PS.BCST 8(R13), Z28, Z5
+	VFMADD231PS.BCST 12(R13), Z28, Z6
+	VFMADD231PS.BCST 16(R13), Z28, Z7
+	VFMADD231PS.BCST 20(R13), Z28, Z8
+	VFMADD231PS.BCST 24(R13), Z28, Z9
+	VFMADD231PS.BCST 28(R13), Z28, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z27, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z27, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z27, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z27, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z27, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z27, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z27, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z27, Z18
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group8step
 
 group8rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group8sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group8sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z31
-	VMOVUPS         (DI), X27
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z27, Z27
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z27, Z27
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z27, Z27
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z31
+	VMOVUPS         (BX)(DI*1), X27
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z27, Z27
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z27, Z27
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z27, Z27
 	VPSHUFB         Z31, Z27, Z27
-	VMOVUPS         (R8), X28
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z28, Z28
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z28, Z28
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z28, Z28
+	VMOVUPS         (BX)(R8*1), X28
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z28, Z28
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z28, Z28
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z28, Z28
 	VPSHUFB         Z31, Z28, Z28
-	VMOVUPS         (R9), X29
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z29, Z29
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z29, Z29
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z29, Z29
+	VMOVUPS         (BX)(R9*1), X29
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z29, Z29
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z29, Z29
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z29, Z29
 	VPSHUFB         Z31, Z29, Z29
-	VMOVUPS         (R10), X30
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z30, Z30
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z30, Z30
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z30, Z30
+	VMOVUPS         (BX)(R10*1), X30
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z30, Z30
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z30, Z30
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z30, Z30
 	VPSHUFB         Z31, Z30, Z30
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group8loaded
 
 group8sum:
@@ -61394,19 +61445,19 @@ group8sum:
 	VADDPS  Z10, Z26, Z26
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group8segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
-	CMPQ    CX, $0x05
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x05
 	JG      group8has5
 	VMOVAPS Z23, Z24
 
 group8has5:
-	CMPQ    CX, $0x06
+	CMPQ    AX, $0x06
 	JG      group8has6
 	VMOVAPS Z24, Z25
 
 group8has6:
-	CMPQ    CX, $0x07
+	CMPQ    AX, $0x07
 	JG      group8has7
 	VMOVAPS Z25, Z26
 
@@ -61414,15 +61465,15 @@ group8has7:
 	MOVQ $0x00000001, k_cap+40(FP)
 
 store:
-	VMULPS.BCST   scale+104(FP), Z19, Z19
-	VMULPS.BCST   scale+104(FP), Z20, Z20
-	VMULPS.BCST   scale+104(FP), Z21, Z21
-	VMULPS.BCST   scale+104(FP), Z22, Z22
-	MOVQ          max_base+112(FP), BX
-	MOVQ          s_len+8(FP), R12
-	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
+	VMULPS.BCST   scale+112(FP), Z19, Z19
+	VMULPS.BCST   scale+112(FP), Z20, Z20
+	VMULPS.BCST   scale+112(FP), Z21, Z21
+	VMULPS.BCST   scale+112(FP), Z22, Z22
+	MOVQ          max_base+120(FP), CX
+	MOVQ          s_len+8(FP), R13
+	MOVQ          s_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
 	VUNPCKLPS     Z20, Z19, Z3
 	VUNPCKHPS     Z20, Z19, Z4
 	VUNPCKLPS     Z22, Z21, Z5
@@ -61431,68 +61482,68 @@ store:
 	VUNPCKHPD     Z5, Z3, Z3
 	VUNPCKLPD     Z6, Z4, Z5
 	VUNPCKHPD     Z6, Z4, Z6
-	VMOVUPS       (BX), X4
-	VMOVUPS       X7, (CX)
+	VMOVUPS       (CX), X4
+	VMOVUPS       X7, (AX)
 	VMAXPS        X4, X7, X4
-	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X5, (AX)
 	VMAXPS        X4, X5, X4
-	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X6, (AX)
 	VMAXPS        X4, X6, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z7, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z5, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z6, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z7, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z5, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z6, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z7, X7
-	VMOVUPS       X7, (CX)
+	VMOVUPS       X7, (AX)
 	VMAXPS        X4, X7, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z5, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z6, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
-	VMOVUPS       X4, (BX)
+	ADDQ          DX, AX
+	VMOVUPS       X4, (CX)
 	ADDQ          $0x04, s_len+8(FP)
 	CMPQ          k_cap+40(FP), $0x00
 	JLE           next
@@ -61504,27 +61555,18 @@ store:
 	JMP           store
 
 next:
-	MOVQ   d+96(FP), CX
-	SHLQ   $0x01, CX
-	NEGQ   CX
-	ADDQ   CX, DI
-	ADDQ   CX, R8
-	ADDQ   CX, R9
-	ADDQ   CX, R10
-	MOVQ   s_len+8(FP), CX
-	CMPQ   CX, n+80(FP)
+	MOVQ   d+104(FP), AX
+	SHLQ   $0x01, AX
+	SUBQ   AX, BX
+	MOVQ   s_len+8(FP), AX
+	CMPQ   AX, n+96(FP)
 	JL     group
-	MOVQ   AX, CX
-	SHLQ   $0x02, CX
-	ADDQ   CX, DI
-	ADDQ   CX, R8
-	ADDQ   CX, R9
-	ADDQ   CX, R10
-	ADDQ   CX, next_base+136(FP)
-	MOVQ   SI, CX
-	IMUL3Q $0x10, CX, CX
-	ADDQ   CX, s_base+0(FP)
-	SUBQ   $0x10, m+88(FP)
+	ADDQ   $+128, SI
+	ADDQ   $+128, next_base+144(FP)
+	MOVQ   DX, AX
+	IMUL3Q $0x10, AX, AX
+	ADDQ   AX, s_base+0(FP)
+	SUBQ   $0x10, off_len+56(FP)
 	JMP    tile
 
 done:
@@ -61534,77 +61576,66 @@ done:
 DATA shiftsAVX512<>+0(SB)/64, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
 GLOBL shiftsAVX512<>(SB), RODATA|NOPTR, $64
 
-// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyPVEvenOddAVX512(SB), $1032-160
 	PCALIGN $0x40
-	MOVQ    ldv+56(FP), AX
+	MOVQ    next_len+144(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+136(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+72(FP)
+	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+152(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    dv+112(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ    CX, next_len+136(FP)
-	MOVQ    BX, next_cap+144(FP)
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+144(FP)
 	SHLQ    $0x02, ldo+24(FP)
-	MOVQ    v_base+32(FP), SI
-	MOVQ    p_base+64(FP), DI
-	MOVQ    ldp+88(FP), R8
-	SHLQ    $0x02, R8
+	MOVQ    p_base+80(FP), DX
+	MOVQ    ldp+104(FP), BX
+	SHLQ    $0x02, BX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	VMOVUPS const7fff7fffAVX512<>+0(SB), Z1
 	VMOVUPS const23802380AVX512<>+0(SB), Z2
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x20
+	MOVQ off_len+64(FP), AX
+	CMPQ AX, $0x20
 	JLE  short
-	MOVQ $+32, CX
+	MOVQ $+32, AX
 
 short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, v_cap+48(FP)
-	XORQ R12, R12
+	MOVQ AX, v_len+40(FP)
+	MOVQ next_base+136(FP), AX
+	MOVQ AX, next_cap+152(FP)
+	MOVQ (AX), AX
+	ADDQ v_base+32(FP), AX
+	MOVQ next_len+144(FP), CX
+	MOVQ dv+120(FP), SI
+	MOVQ SI, v_cap+48(FP)
+	XORQ R10, R10
 
 line:
-	MOVL  $0x0000ffff, R9
-	KMOVW R9, K1
-	KMOVW R9, K2
+	MOVL  $0x0000ffff, SI
+	KMOVW SI, K1
+	KMOVW SI, K2
 	CMPQ  v_cap+48(FP), $0x10
 	JNE   masked
-	MOVL  $0x000000ff, R9
-	KMOVW R9, K1
+	MOVL  $0x000000ff, SI
+	KMOVW SI, K1
 	KXORW K2, K2, K2
 
 masked:
 	MOVQ $0x00000000, o_len+8(FP)
 
 group:
-	MOVQ n+96(FP), R13
-	SUBQ o_len+8(FP), R13
-	CMPQ R13, $0x05
+	MOVQ n+112(FP), R11
+	SUBQ o_len+8(FP), R11
+	CMPQ R11, $0x05
 	JGE  group8
-	CMPQ R13, $0x03
+	CMPQ R11, $0x03
 	JGE  group4
-	CMPQ R13, $0x02
+	CMPQ R11, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -61612,147 +61643,163 @@ group:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group1fewer
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group1ahead0:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z7
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group1ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R11
+	CMPQ         R11, off_cap+72(FP)
+	JE           group1ahead2
+	ADDQ         $0x08, R11
+	MOVQ         R11, next_cap+152(FP)
+	MOVQ         (R11), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group1ahead2:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z7
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group1step
 
 group1fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group1sum
 
 group1pair:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group1sum
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group1pair
 
 group1sum:
 	VADDPS     Z5, Z3, Z3
 	VADDPS     Z6, Z4, Z4
-	MOVQ       ldo+24(FP), R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
 	VSHUFF32X4 $0xd8, Z3, Z3, Z3
 	VSHUFF32X4 $0xee, Z4, Z5, Z4
 	VSHUFF32X4 $0xd8, Z4, Z4, Z4
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group1first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
+	VMOVUPS    Z4, K2, 64(SI)
 	JMP        group1end
 
 group1first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
 
 group1end:
 	ADDQ $0x01, o_len+8(FP)
@@ -61768,138 +61815,154 @@ group2:
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group2fewer
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group2ahead0:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group2ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R11
+	CMPQ         R11, off_cap+72(FP)
+	JE           group2ahead2
+	ADDQ         $0x08, R11
+	MOVQ         R11, next_cap+152(FP)
+	MOVQ         (R11), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group2ahead2:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group2step
 
 group2fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group2sum
 
 group2pair:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group2sum
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group2pair
 
 group2sum:
@@ -61907,11 +61970,11 @@ group2sum:
 	VADDPS     Z6, Z4, Z4
 	VADDPS     Z9, Z7, Z7
 	VADDPS     Z10, Z8, Z8
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
@@ -61924,27 +61987,27 @@ group2sum:
 	VSHUFF32X4 $0xd8, Z7, Z7, Z7
 	VSHUFF32X4 $0xee, Z6, Z5, Z8
 	VSHUFF32X4 $0xd8, Z8, Z8, Z8
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group2first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
+	VMOVUPS    Z8, K2, 64(SI)
 	JMP        group2end
 
 group2first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
 
 group2end:
 	ADDQ $0x02, o_len+8(FP)
@@ -61968,174 +62031,190 @@ group4:
 	VXORPS  Z16, Z16, Z16
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group4fewer
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, off_cap+72(FP)
+	JE         group4ahead0
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group4ahead0:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z19
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group4ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R12
+	CMPQ         R12, off_cap+72(FP)
+	JE           group4ahead2
+	ADDQ         $0x08, R12
+	MOVQ         R12, next_cap+152(FP)
+	MOVQ         (R12), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group4ahead2:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z19
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group4step
 
 group4fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group4sum
 
 group4pair:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group4sum
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group4pair
 
 group4sum:
@@ -62147,11 +62226,11 @@ group4sum:
 	VADDPS     Z14, Z12, Z12
 	VADDPS     Z17, Z15, Z15
 	VADDPS     Z18, Z16, Z16
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
@@ -62176,51 +62255,51 @@ group4sum:
 	VSHUFF32X4 $0xd8, Z15, Z15, Z15
 	VSHUFF32X4 $0xee, Z6, Z5, Z16
 	VSHUFF32X4 $0xd8, Z16, Z16, Z16
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group4first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z11, Z11
-	VMOVUPS    Z11, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z8, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z11, Z11
+	VMOVUPS    Z11, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z12, Z12
-	VMOVUPS    Z12, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x03
+	VMOVUPS    Z12, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x03
 	JLE        group4load
-	VADDPS     (R9), Z15, Z15
-	VMOVUPS    Z15, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z15, Z15
+	VMOVUPS    Z15, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z16, Z16
-	VMOVUPS    Z16, K2, 64(R9)
+	VMOVUPS    Z16, K2, 64(SI)
 
 group4load:
 	JMP group4end
 
 group4first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z12, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x03
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z11, (SI)
+	VMOVUPS Z12, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x03
 	JLE     group4store
-	VMOVUPS Z15, (R9)
-	VMOVUPS Z16, K2, 64(R9)
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, K2, 64(SI)
 
 group4store:
 group4end:
@@ -62230,11 +62309,13 @@ group4end:
 	// 8 queries, chain by chain.
 group8:
 	MOVQ $0x00000000, 1024(SP)
-	LEAQ (SI)(R12*2), R9
-	MOVQ o_len+8(FP), R10
-	LEAQ (DI)(R10*4), R10
-	MOVQ v_len+40(FP), R11
-	INCQ R11
+	MOVQ off_base+56(FP), SI
+	MOVQ v_base+32(FP), DI
+	LEAQ (DI)(R10*2), DI
+	MOVQ o_len+8(FP), R8
+	LEAQ (DX)(R8*4), R8
+	MOVQ v_len+40(FP), R9
+	INCQ R9
 
 group8chain:
 	VXORPS  Z3, Z3, Z3
@@ -62253,60 +62334,64 @@ group8chain:
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
-	SHRQ    $0x01, R11
+	SHRQ    $0x01, R9
 	JZ      group8rows
 	PCALIGN $0x40
 
 group8step:
-	TESTQ      $+1, R11
+	TESTQ      $+1, R9
 	JNZ        group8ahead
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, off_cap+72(FP)
+	JE         group8ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group8ahead:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	VBROADCASTSS 16(R10), Z21
+	VBROADCASTSS 16(R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 20(R10), Z21
+	VBROADCASTSS 20(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 24(R10), Z21
+	VBROADCASTSS 24(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 28(R10), Z21
+	VBROADCASTSS 28(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x10, SI
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group8step
 
 group8rows:
@@ -62329,12 +62414,14 @@ group8rows:
 	VMOVUPS Z17, 896(SP)
 	VMOVUPS Z18, 960(SP)
 	MOVQ    $0x00000001, 1024(SP)
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	ADDQ    AX, R9
-	ADDQ    R8, R10
-	MOVQ    v_len+40(FP), R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	ADDQ    $0x08, SI
+	ADDQ    BX, R8
+	MOVQ    v_len+40(FP), R9
 	JMP     group8chain
 
 group8sum:
@@ -62370,11 +62457,11 @@ group8sum:
 	VADDPS     Z17, Z19, Z17
 	VMOVUPS    960(SP), Z19
 	VADDPS     Z18, Z19, Z18
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z19
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z19, Z3
@@ -62423,115 +62510,114 @@ group8sum:
 	VSHUFF32X4 $0xd8, Z17, Z17, Z17
 	VSHUFF32X4 $0xee, Z18, Z19, Z18
 	VSHUFF32X4 $0xd8, Z18, Z18, Z18
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group8first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z11, Z11
-	VMOVUPS    Z11, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z8, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z11, Z11
+	VMOVUPS    Z11, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z12, Z12
-	VMOVUPS    Z12, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z15, Z15
-	VMOVUPS    Z15, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z12, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z15, Z15
+	VMOVUPS    Z15, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z16, Z16
-	VMOVUPS    Z16, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z5, Z5
-	VMOVUPS    Z5, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z16, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z5, Z5
+	VMOVUPS    Z5, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z6, Z6
-	VMOVUPS    Z6, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x05
+	VMOVUPS    Z6, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x05
 	JLE        group8load
-	VADDPS     (R9), Z9, Z9
-	VMOVUPS    Z9, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z9, Z9
+	VMOVUPS    Z9, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z10, Z10
-	VMOVUPS    Z10, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x06
+	VMOVUPS    Z10, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x06
 	JLE        group8load
-	VADDPS     (R9), Z13, Z13
-	VMOVUPS    Z13, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z13, Z13
+	VMOVUPS    Z13, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z14, Z14
-	VMOVUPS    Z14, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x07
+	VMOVUPS    Z14, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x07
 	JLE        group8load
-	VADDPS     (R9), Z17, Z17
-	VMOVUPS    Z17, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z17, Z17
+	VMOVUPS    Z17, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z18, Z18
-	VMOVUPS    Z18, K2, 64(R9)
+	VMOVUPS    Z18, K2, 64(SI)
 
 group8load:
 	JMP group8end
 
 group8first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z12, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z15, (R9)
-	VMOVUPS Z16, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z6, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x05
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z11, (SI)
+	VMOVUPS Z12, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
+	VMOVUPS Z6, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x05
 	JLE     group8store
-	VMOVUPS Z9, (R9)
-	VMOVUPS Z10, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x06
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x06
 	JLE     group8store
-	VMOVUPS Z13, (R9)
-	VMOVUPS Z14, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x07
+	VMOVUPS Z13, (SI)
+	VMOVUPS Z14, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x07
 	JLE     group8store
-	VMOVUPS Z17, (R9)
-	VMOVUPS Z18, K2, 64(R9)
+	VMOVUPS Z17, (SI)
+	VMOVUPS Z18, K2, 64(SI)
 
 group8store:
 group8end:
 	ADDQ $0x08, o_len+8(FP)
 
 next:
-	MOVQ   o_len+8(FP), R9
-	CMPQ   R9, n+96(FP)
+	MOVQ   o_len+8(FP), SI
+	CMPQ   SI, n+112(FP)
 	JL     group
-	ADDQ   $0x20, R12
+	ADDQ   $0x20, R10
 	SUBQ   $0x20, v_cap+48(FP)
 	JG     line
-	MOVB   $0x01, load+120(FP)
-	SUBQ   $0x20, m+104(FP)
+	MOVB   $0x01, load+128(FP)
+	SUBQ   $0x20, off_len+64(FP)
 	JLE    done
-	IMUL3Q $0x20, AX, CX
-	ADDQ   CX, SI
-	ADDQ   CX, next_base+128(FP)
-	IMUL3Q $0x20, R8, CX
-	ADDQ   CX, DI
+	ADDQ   $+256, off_base+56(FP)
+	ADDQ   $+256, next_base+136(FP)
+	IMUL3Q $0x20, BX, AX
+	ADDQ   AX, DX
 	JMP    turn
 
 done:
@@ -63264,84 +63350,56 @@ GLOBL quartersAVX512<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000010, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R11
-	CMPQ a_M+152(FP), $0x10
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ R11, R11
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_K_base+24(FP), BX
+	MOVQ    a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x10, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    a_Q_base+96(FP), R12
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R13
-	MOVQ    R13, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R13
-	MOVQ    R13, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
 	VMOVUPS const80000000AVX512<>+0(SB), Z2
@@ -63350,20 +63408,20 @@ queries:
 	VMOVUPS const80000000AVX512<>+0(SB), Z5
 	VMOVUPS const80000000AVX512<>+0(SB), Z6
 	VMOVUPS const80000000AVX512<>+0(SB), Z7
-	CMPQ    a_N+144(FP), $0x01
+	CMPQ    a_N+160(FP), $0x01
 	JE      one
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	CMPQ    R13, $0x04
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	CMPQ    R14, $0x04
 	JLE     few
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+24(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 manygroup:
 	VXORPS  Z8, Z8, Z8
@@ -63374,62 +63432,92 @@ manygroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 manystep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -63442,174 +63530,158 @@ manyahead3:
 	VPSLLW        $0x08, Z19, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext0
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext0
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext0
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z17, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z17, Z12
 	JEQ           manynext1
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z17, Z13
 	JPS           manynext1
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z17, Z14
 	JCC           manynext1
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z17, Z15
 
 manynext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z20, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z20, Z12
 	JEQ           manynext2
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z20, Z13
 	JPS           manynext2
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z20, Z14
 	JCC           manynext2
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z20, Z15
 
 manynext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z16, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z16, Z12
 	JEQ           manynext3
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z16, Z13
 	JPS           manynext3
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z16, Z14
 	JCC           manynext3
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z16, Z15
 
 manynext3:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     manystep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      manysingle
-	JE      manyfour
-	VMOVUPS (R13), Z16
-	JMP     manyscaled
-
-manyfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             manyscaled
-
-manysingle:
-	VBROADCASTSS (R13), Z16
-
-manyscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         manystep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	VCVTDQ2PS   Z9, Z9
-	VMULPS.BCST 4(R14), Z9, Z9
+	VMULPS.BCST 4(R15), Z9, Z9
 	VFMADD231PS Z16, Z9, Z1
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 8(R14), Z10, Z10
+	VMULPS.BCST 8(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z2
 	VCVTDQ2PS   Z11, Z11
-	VMULPS.BCST 12(R14), Z11, Z11
+	VMULPS.BCST 12(R15), Z11, Z11
 	VFMADD231PS Z16, Z11, Z3
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 16(R14), Z12, Z12
+	VMULPS.BCST 16(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z4
 	JEQ         manynext4
 	VCVTDQ2PS   Z13, Z13
-	VMULPS.BCST 20(R14), Z13, Z13
+	VMULPS.BCST 20(R15), Z13, Z13
 	VFMADD231PS Z16, Z13, Z5
 	JPS         manynext4
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 24(R14), Z14, Z14
+	VMULPS.BCST 24(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z6
 	JCC         manynext4
 	VCVTDQ2PS   Z15, Z15
-	VMULPS.BCST 28(R14), Z15, Z15
+	VMULPS.BCST 28(R15), Z15, Z15
 	VFMADD231PS Z16, Z15, Z7
 
 manynext4:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  manygroup
 	JMP  store
 
 few:
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000004, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+56(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Z8, Z8, Z8
@@ -63620,62 +63692,92 @@ fewgroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -63688,122 +63790,106 @@ fewahead3:
 	VPSLLW        $0x08, Z19, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext0
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext0
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext0
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z17, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z9
 	JEQ           fewnext1
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z11
 	JPS           fewnext1
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z13
 	JCC           fewnext1
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z15
 
 fewnext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z20, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z9
 	JEQ           fewnext2
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z11
 	JPS           fewnext2
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z13
 	JCC           fewnext2
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z15
 
 fewnext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z16, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z9
 	JEQ           fewnext3
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z11
 	JPS           fewnext3
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z13
 	JCC           fewnext3
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z15
 
 fewnext3:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R13), Z16
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             fewscaled
-
-fewsingle:
-	VBROADCASTSS (R13), Z16
-
-fewscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         fewstep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VPADDD      Z9, Z8, Z8
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	JEQ         fewnext4
 	VPADDD      Z11, Z10, Z10
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 4(R14), Z10, Z10
+	VMULPS.BCST 4(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z1
 	JPS         fewnext4
 	VPADDD      Z13, Z12, Z12
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 8(R14), Z12, Z12
+	VMULPS.BCST 8(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z2
 	JCC         fewnext4
 	VPADDD      Z15, Z14, Z14
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 12(R14), Z14, Z14
+	VMULPS.BCST 12(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z3
 
 fewnext4:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  fewgroup
 	JMP  store
 
@@ -63825,85 +63911,112 @@ onegroup:
 	VXORPS  Y19, Y19, Y19
 	VXORPS  Y20, Y20, Y20
 	VXORPS  Y23, Y23, Y23
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 onestep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead3:
-	VMOVUPS      (R12), Y24
-	ADDQ         $0x20, R12
-	VPMOVSXBW    (DI), Y25
+	VMOVUPS      (R13), Y24
+	ADDQ         $0x20, R13
+	VPMOVSXBW    (BX)(DI*1), Y25
 	VPDPWSSD     Y24, Y25, Y21
-	VPMOVSXBW    (R8), Y25
+	VPMOVSXBW    (BX)(R8*1), Y25
 	VPDPWSSD     Y24, Y25, Y8
-	VPMOVSXBW    (R9), Y25
+	VPMOVSXBW    (BX)(R9*1), Y25
 	VPDPWSSD     Y24, Y25, Y9
-	VPMOVSXBW    (R10), Y25
+	VPMOVSXBW    (BX)(R10*1), Y25
 	VPDPWSSD     Y24, Y25, Y10
-	VPMOVSXBW    (DI)(AX*1), Y25
+	VPMOVSXBW    (BX)(R11*1), Y25
 	VPDPWSSD     Y24, Y25, Y11
-	VPMOVSXBW    (R8)(AX*1), Y25
+	VPMOVSXBW    (BX)(R12*1), Y25
 	VPDPWSSD     Y24, Y25, Y12
-	VPMOVSXBW    (R9)(AX*1), Y25
+	MOVQ         48(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y13
-	VPMOVSXBW    (R10)(AX*1), Y25
+	MOVQ         56(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y14
-	VPMOVSXBW    (DI)(AX*2), Y25
+	MOVQ         64(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y22
-	VPMOVSXBW    (R8)(AX*2), Y25
+	MOVQ         72(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y15
-	VPMOVSXBW    (R9)(AX*2), Y25
+	MOVQ         80(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y16
-	VPMOVSXBW    (R10)(AX*2), Y25
+	MOVQ         88(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y17
-	VPMOVSXBW    (DI)(R11*1), Y25
+	MOVQ         96(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y18
-	VPMOVSXBW    (R8)(R11*1), Y25
+	MOVQ         104(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y19
-	VPMOVSXBW    (R9)(R11*1), Y25
+	MOVQ         112(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y20
-	VPMOVSXBW    (R10)(R11*1), Y25
+	MOVQ         120(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y23
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	SUBQ         $0x10, R13
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, R14
 	JNZ          onestep
 	VPUNPCKLDQ   Y8, Y21, Y24
 	VPUNPCKHDQ   Y8, Y21, Y21
@@ -63946,58 +64059,45 @@ oneahead3:
 	VSHUFI32X4   $0x88, Z22, Z21, Z8
 	VSHUFI32X4   $0xdd, Z22, Z21, Z9
 	VPADDD       Z8, Z9, Z8
-	MOVQ         a_Scales_len+64(FP), R13
-	CMPQ         a_K_len+32(FP), $0x04
-	JL           onesingle
-	JE           onefour
-	VMOVUPS      (R13), Z9
-	JMP          onescaled
-
-onefour:
-	VBROADCASTF32X4 (R13), Z9
-	JMP             onescaled
-
-onesingle:
-	VBROADCASTSS (R13), Z9
-
-onescaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
-	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
-	VFMADD231PS Z9, Z8, Z0
-	MOVQ        a_Group+88(FP), R13
-	SUBQ        R13, a_Scales_cap+72(FP)
-	JNZ         onegroup
+	MOVQ         a_Scales_len+80(FP), R14
+	VMOVUPS      (R14), Z9
+	MOVQ         a_Lsc+96(FP), R15
+	LEAQ         (R14)(R15*4), R14
+	MOVQ         R14, a_Scales_len+80(FP)
+	MOVQ         a_S_len+8(FP), R14
+	MOVQ         a_Unit_base+136(FP), R15
+	LEAQ         (R15)(R14*4), R15
+	VCVTDQ2PS    Z8, Z8
+	VMULPS.BCST  (R15), Z8, Z8
+	VFMADD231PS  Z9, Z8, Z0
+	MOVQ         a_Group+104(FP), R14
+	SUBQ         R14, a_Scales_cap+88(FP)
+	JNZ          onegroup
 
 store:
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Z0, Z1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Z1, Z2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Z2, Z3
 
 has3:
-	MOVQ          a_Max_base+168(FP), BX
-	MOVQ          a_S_len+8(FP), R12
-	MOVQ          a_S_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
-	VMOVUPS       (BX), X9
+	MOVQ          a_Max_base+176(FP), CX
+	MOVQ          a_S_len+8(FP), R13
+	MOVQ          a_S_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
+	VMOVUPS       (CX), X9
 	VUNPCKLPS     Z1, Z0, Z8
 	VUNPCKHPS     Z1, Z0, Z0
 	VUNPCKLPS     Z3, Z2, Z1
@@ -64006,80 +64106,74 @@ has3:
 	VUNPCKHPD     Z1, Z8, Z1
 	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X9, X3, X9
-	CMPQ          a_K_len+32(FP), $0x01
-	JE            stored
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
-	VMOVUPS       X8, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X8, (AX)
 	VMAXPS        X9, X8, X9
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X0, (AX)
 	VMAXPS        X9, X0, X9
-	CMPQ          a_K_len+32(FP), $0x04
-	JE            stored
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z8, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z8, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z8, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
+	VMOVUPS       X0, (AX)
 	VMAXPS        X9, X0, X9
-	ADDQ          SI, CX
-
-stored:
-	VMOVUPS X9, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
+	ADDQ          DX, AX
+	VMOVUPS       X9, (CX)
+	ADDQ          $0x04, a_S_len+8(FP)
 
 	// The other four.
-	MOVQ    a_S_len+8(FP), R12
-	CMPQ    R12, a_N+144(FP)
+	MOVQ    a_S_len+8(FP), R13
+	CMPQ    R13, a_N+160(FP)
 	JGE     end
-	TESTQ   $0x00000004, R12
+	TESTQ   $0x00000004, R13
 	JZ      end
 	VMOVAPS Z4, Z0
 	VMOVAPS Z5, Z1
@@ -64088,28 +64182,19 @@ stored:
 	JMP     store
 
 end:
-	SUBQ  a_D+160(FP), DI
-	SUBQ  a_D+160(FP), R8
-	SUBQ  a_D+160(FP), R9
-	SUBQ  a_D+160(FP), R10
-	MOVQ  a_S_len+8(FP), CX
-	CMPQ  CX, a_N+144(FP)
+	SUBQ  a_D+168(FP), BX
+	MOVQ  a_S_len+8(FP), AX
+	CMPQ  AX, a_N+160(FP)
 	JL    queries
-	MOVQ  a_K_len+32(FP), BX
-	SUBQ  BX, a_M+152(FP)
-	MOVQ  a_K_cap+40(FP), CX
-	ADDQ  CX, a_Next_base+192(FP)
-	MOVQ  a_Ldk+48(FP), CX
-	IMULQ BX, CX
-	ADDQ  CX, DI
-	ADDQ  CX, R8
-	ADDQ  CX, R9
-	ADDQ  CX, R10
-	MOVQ  SI, CX
-	IMULQ BX, CX
+	MOVQ  $0x00000010, AX
+	SUBQ  AX, a_Off_len+56(FP)
+	ADDQ  $+128, a_Next_base+200(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
 	ADDQ  CX, a_S_base+0(FP)
-	SHLQ  $0x02, BX
-	ADDQ  BX, a_Scales_base+56(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 	JMP   tile
 
 done:
@@ -64120,86 +64205,58 @@ done:
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodes4AVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	SHRQ    $0x01, a_D+160(FP)
-	SHRQ    $0x01, a_Group+88(FP)
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000010, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R11
-	CMPQ a_M+152(FP), $0x10
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ R11, R11
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	SHRQ    $0x01, a_D+168(FP)
+	SHRQ    $0x01, a_Group+104(FP)
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_K_base+24(FP), BX
+	MOVQ    a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x10, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    a_Q_base+96(FP), R12
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R13
-	MOVQ    R13, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R13
-	MOVQ    R13, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
 	VMOVUPS const80000000AVX512<>+0(SB), Z2
@@ -64208,18 +64265,18 @@ queries:
 	VMOVUPS const80000000AVX512<>+0(SB), Z5
 	VMOVUPS const80000000AVX512<>+0(SB), Z6
 	VMOVUPS const80000000AVX512<>+0(SB), Z7
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	CMPQ    R13, $0x04
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	CMPQ    R14, $0x04
 	JLE     few
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+24(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 manygroup:
 	VXORPS  Z8, Z8, Z8
@@ -64230,62 +64287,92 @@ manygroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 manystep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -64299,277 +64386,261 @@ manyahead3:
 	VPSLLW        $0x08, Z19, Z21
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z21, Z21
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z21, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z21, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z21, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z21, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z21, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z21, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z21, Z12
 	JEQ           manynext0
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z21, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z21, Z13
 	JPS           manynext0
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z21, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z21, Z14
 	JCC           manynext0
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z21, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z21, Z15
 
 manynext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z19, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext1
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext1
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext1
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z17, Z18
 	VPSLLW        $0x08, Z17, Z19
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext2
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext2
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext2
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z17, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z17, Z12
 	JEQ           manynext3
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z17, Z13
 	JPS           manynext3
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z17, Z14
 	JCC           manynext3
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z17, Z15
 
 manynext3:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z20, Z17
 	VPSLLW        $0x08, Z20, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z18, Z12
 	JEQ           manynext4
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z18, Z13
 	JPS           manynext4
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z18, Z14
 	JCC           manynext4
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z18, Z15
 
 manynext4:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z20, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z20, Z12
 	JEQ           manynext5
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z20, Z13
 	JPS           manynext5
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z20, Z14
 	JCC           manynext5
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z20, Z15
 
 manynext5:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z16, Z17
 	VPSLLW        $0x08, Z16, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z18, Z12
 	JEQ           manynext6
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z18, Z13
 	JPS           manynext6
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z18, Z14
 	JCC           manynext6
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z18, Z15
 
 manynext6:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z16, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z16, Z12
 	JEQ           manynext7
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z16, Z13
 	JPS           manynext7
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z16, Z14
 	JCC           manynext7
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z16, Z15
 
 manynext7:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     manystep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      manysingle
-	JE      manyfour
-	VMOVUPS (R13), Z16
-	JMP     manyscaled
-
-manyfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             manyscaled
-
-manysingle:
-	VBROADCASTSS (R13), Z16
-
-manyscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         manystep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	VCVTDQ2PS   Z9, Z9
-	VMULPS.BCST 4(R14), Z9, Z9
+	VMULPS.BCST 4(R15), Z9, Z9
 	VFMADD231PS Z16, Z9, Z1
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 8(R14), Z10, Z10
+	VMULPS.BCST 8(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z2
 	VCVTDQ2PS   Z11, Z11
-	VMULPS.BCST 12(R14), Z11, Z11
+	VMULPS.BCST 12(R15), Z11, Z11
 	VFMADD231PS Z16, Z11, Z3
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 16(R14), Z12, Z12
+	VMULPS.BCST 16(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z4
 	JEQ         manynext8
 	VCVTDQ2PS   Z13, Z13
-	VMULPS.BCST 20(R14), Z13, Z13
+	VMULPS.BCST 20(R15), Z13, Z13
 	VFMADD231PS Z16, Z13, Z5
 	JPS         manynext8
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 24(R14), Z14, Z14
+	VMULPS.BCST 24(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z6
 	JCC         manynext8
 	VCVTDQ2PS   Z15, Z15
-	VMULPS.BCST 28(R14), Z15, Z15
+	VMULPS.BCST 28(R15), Z15, Z15
 	VFMADD231PS Z16, Z15, Z7
 
 manynext8:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  manygroup
 	JMP  store
 
 few:
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000004, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+56(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Z8, Z8, Z8
@@ -64580,62 +64651,92 @@ fewgroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -64649,219 +64750,203 @@ fewahead3:
 	VPSLLW        $0x08, Z19, Z21
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z21, Z21
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z21, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z21, Z9
 	JEQ           fewnext0
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z21, Z11
 	JPS           fewnext0
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z21, Z13
 	JCC           fewnext0
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z21, Z15
 
 fewnext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z19, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext1
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext1
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext1
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z17, Z18
 	VPSLLW        $0x08, Z17, Z19
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext2
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext2
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext2
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z17, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z9
 	JEQ           fewnext3
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z11
 	JPS           fewnext3
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z13
 	JCC           fewnext3
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z15
 
 fewnext3:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z20, Z17
 	VPSLLW        $0x08, Z20, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z9
 	JEQ           fewnext4
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z11
 	JPS           fewnext4
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z13
 	JCC           fewnext4
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z15
 
 fewnext4:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z20, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z9
 	JEQ           fewnext5
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z11
 	JPS           fewnext5
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z13
 	JCC           fewnext5
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z15
 
 fewnext5:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z16, Z17
 	VPSLLW        $0x08, Z16, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z9
 	JEQ           fewnext6
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z11
 	JPS           fewnext6
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z13
 	JCC           fewnext6
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z15
 
 fewnext6:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z16, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z9
 	JEQ           fewnext7
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z11
 	JPS           fewnext7
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z13
 	JCC           fewnext7
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z15
 
 fewnext7:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R13), Z16
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             fewscaled
-
-fewsingle:
-	VBROADCASTSS (R13), Z16
-
-fewscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         fewstep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VPADDD      Z9, Z8, Z8
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	JEQ         fewnext8
 	VPADDD      Z11, Z10, Z10
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 4(R14), Z10, Z10
+	VMULPS.BCST 4(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z1
 	JPS         fewnext8
 	VPADDD      Z13, Z12, Z12
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 8(R14), Z12, Z12
+	VMULPS.BCST 8(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z2
 	JCC         fewnext8
 	VPADDD      Z15, Z14, Z14
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 12(R14), Z14, Z14
+	VMULPS.BCST 12(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z3
 
 fewnext8:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  fewgroup
 
 store:
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Z0, Z1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Z1, Z2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Z2, Z3
 
 has3:
-	MOVQ          a_Max_base+168(FP), BX
-	MOVQ          a_S_len+8(FP), R12
-	MOVQ          a_S_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
-	VMOVUPS       (BX), X8
+	MOVQ          a_Max_base+176(FP), CX
+	MOVQ          a_S_len+8(FP), R13
+	MOVQ          a_S_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
+	VMOVUPS       (CX), X8
 	VUNPCKLPS     Z1, Z0, Z9
 	VUNPCKHPS     Z1, Z0, Z0
 	VUNPCKLPS     Z3, Z2, Z1
@@ -64870,80 +64955,74 @@ has3:
 	VUNPCKHPD     Z1, Z9, Z1
 	VUNPCKLPD     Z2, Z0, Z9
 	VUNPCKHPD     Z2, Z0, Z0
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X8, X3, X8
-	CMPQ          a_K_len+32(FP), $0x01
-	JE            stored
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
-	VMOVUPS       X9, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X9, (AX)
 	VMAXPS        X8, X9, X8
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X0, (AX)
 	VMAXPS        X8, X0, X8
-	CMPQ          a_K_len+32(FP), $0x04
-	JE            stored
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z9, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z9, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z9, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
+	VMOVUPS       X0, (AX)
 	VMAXPS        X8, X0, X8
-	ADDQ          SI, CX
-
-stored:
-	VMOVUPS X8, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
+	ADDQ          DX, AX
+	VMOVUPS       X8, (CX)
+	ADDQ          $0x04, a_S_len+8(FP)
 
 	// The other four.
-	MOVQ    a_S_len+8(FP), R12
-	CMPQ    R12, a_N+144(FP)
+	MOVQ    a_S_len+8(FP), R13
+	CMPQ    R13, a_N+160(FP)
 	JGE     end
-	TESTQ   $0x00000004, R12
+	TESTQ   $0x00000004, R13
 	JZ      end
 	VMOVAPS Z4, Z0
 	VMOVAPS Z5, Z1
@@ -64952,28 +65031,19 @@ stored:
 	JMP     store
 
 end:
-	SUBQ  a_D+160(FP), DI
-	SUBQ  a_D+160(FP), R8
-	SUBQ  a_D+160(FP), R9
-	SUBQ  a_D+160(FP), R10
-	MOVQ  a_S_len+8(FP), CX
-	CMPQ  CX, a_N+144(FP)
+	SUBQ  a_D+168(FP), BX
+	MOVQ  a_S_len+8(FP), AX
+	CMPQ  AX, a_N+160(FP)
 	JL    queries
-	MOVQ  a_K_len+32(FP), BX
-	SUBQ  BX, a_M+152(FP)
-	MOVQ  a_K_cap+40(FP), CX
-	ADDQ  CX, a_Next_base+192(FP)
-	MOVQ  a_Ldk+48(FP), CX
-	IMULQ BX, CX
-	ADDQ  CX, DI
-	ADDQ  CX, R8
-	ADDQ  CX, R9
-	ADDQ  CX, R10
-	MOVQ  SI, CX
-	IMULQ BX, CX
+	MOVQ  $0x00000010, AX
+	SUBQ  AX, a_Off_len+56(FP)
+	ADDQ  $+128, a_Next_base+200(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
 	ADDQ  CX, a_S_base+0(FP)
-	SHLQ  $0x02, BX
-	ADDQ  BX, a_Scales_base+56(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 	JMP   tile
 
 done:
@@ -64982,338 +65052,358 @@ done:
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	CMPQ    a_N+136(FP), $0x02
+	CMPQ    a_N+152(FP), $0x02
 	JLE     few
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000001f, DX
+	ANDQ    $-32, DX
+	MOVQ    DX, a_Next_len+184(FP)
 	VMOVUPS rowOrderAVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
-	MOVBLZX a_Load+160(FP), SI
-	NEGL    SI
-	KMOVW   SI, K1
+	MOVBLZX a_Load+168(FP), DX
+	NEGL    DX
+	KMOVW   DX, K1
 
 queries:
-	CMPQ a_N+136(FP), $0x04
+	CMPQ a_N+152(FP), $0x04
 	JG   queries8
 
 	// Up to 4 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries4onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
-	INCQ    R14
-	SHRQ    $0x01, R14
+	INCQ    R12
+	SHRQ    $0x01, R12
 	JCC     queries4middle
 	PCALIGN $0x40
 
 queries4pair:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ          (R10), R13
+	MOVQ          8(R10), R14
+	VMOVUPS       (R9)(R13*1), X10
+	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
 	VPMOVSXBW     Y10, Z10
 	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	VPDPWSSD.BCST (R11), Z10, Z2
+	VPDPWSSD.BCST 4(R11), Z10, Z3
+	VPDPWSSD.BCST 8(R11), Z10, Z4
+	VPDPWSSD.BCST 12(R11), Z10, Z5
+	ADDQ          $0x10, R10
+	ADDQ          BX, R11
+	PREFETCHT0    (DI)
+	ADDQ          $+32, DI
+	SUBQ          $+32, R8
+	JNZ           queries40ahead
+	MOVQ          a_Next_cap+192(FP), R13
+	CMPQ          R13, a_Off_cap+72(FP)
+	JE            queries40ahead
+	ADDQ          $0x08, R13
+	MOVQ          R13, a_Next_cap+192(FP)
+	MOVQ          (R13), DI
+	ADDQ          a_V_base+32(FP), DI
+	MOVQ          a_Next_len+184(FP), R8
 
+queries40ahead:
 queries4middle:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ          (R10), R13
+	MOVQ          8(R10), R14
+	VMOVUPS       (R9)(R13*1), X10
+	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
 	VPMOVSXBW     Y10, Z10
 	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z6
-	VPDPWSSD.BCST 4(R12), Z10, Z7
-	VPDPWSSD.BCST 8(R12), Z10, Z8
-	VPDPWSSD.BCST 12(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
-	DECQ          R14
-	JNZ           queries4pair
+	VPDPWSSD.BCST (R11), Z10, Z6
+	VPDPWSSD.BCST 4(R11), Z10, Z7
+	VPDPWSSD.BCST 8(R11), Z10, Z8
+	VPDPWSSD.BCST 12(R11), Z10, Z9
+	ADDQ          $0x10, R10
+	ADDQ          BX, R11
+	PREFETCHT0    (DI)
+	ADDQ          $+32, DI
+	SUBQ          $+32, R8
+	JNZ           queries41ahead
+	MOVQ          a_Next_cap+192(FP), R13
+	CMPQ          R13, a_Off_cap+72(FP)
+	JE            queries41ahead
+	ADDQ          $0x08, R13
+	MOVQ          R13, a_Next_cap+192(FP)
+	MOVQ          (R13), DI
+	ADDQ          a_V_base+32(FP), DI
+	MOVQ          a_Next_len+184(FP), R8
+
+queries41ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ          R13, R13
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ          (R10), R12
+	MOVQ          (R10), R13
+	VMOVUPS       (R9)(R12*1), X10
+	VINSERTI32X4  $0x01, (R9)(R13*1), Y10, Y10
 	VPMOVSXBW     Y10, Z10
 	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	VPDPWSSD.BCST (R11), Z10, Z2
+	VPDPWSSD.BCST 4(R11), Z10, Z3
+	VPDPWSSD.BCST 8(R11), Z10, Z4
+	VPDPWSSD.BCST 12(R11), Z10, Z5
+	ADDQ          $0x10, R10
+	ADDQ          BX, R11
 
 queries4sums:
 	VPADDD           Z6, Z2, Z2
 	VPADDD           Z7, Z3, Z3
 	VPADDD           Z8, Z4, Z4
 	VPADDD           Z9, Z5, Z5
-	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*4), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST (R12), Z2, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        (R9), Z1, K1, Z11
+	VFMADD231PS.BCST (R10), Z2, Z11
+	VMOVUPS          Z11, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 4(R12), Z3, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        (R9), Z1, K1, Z11
+	VFMADD231PS.BCST 4(R10), Z3, Z11
+	VMOVUPS          Z11, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 8(R12), Z4, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        (R9), Z1, K1, Z11
+	VFMADD231PS.BCST 8(R10), Z4, Z11
+	VMOVUPS          Z11, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 12(R12), Z5, Z11
-	VMOVUPS          Z11, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z11
+	VFMADD231PS.BCST 12(R10), Z5, Z11
+	VMOVUPS          Z11, (R9)
 
 queries4stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
 	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 	JMP  done
 
 	// Up to 8 queries.
 queries8:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries8dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries8dense:
 queries8columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries8onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries8onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries8odd
 	PCALIGN $0x40
 
 queries8pair:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ          (R10), R13
+	MOVQ          8(R10), R14
+	VMOVUPS       (R9)(R13*1), X10
+	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
 	VPMOVSXBW     Y10, Z10
 	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	VPDPWSSD.BCST 16(R12), Z10, Z6
-	VPDPWSSD.BCST 20(R12), Z10, Z7
-	VPDPWSSD.BCST 24(R12), Z10, Z8
-	VPDPWSSD.BCST 28(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
-	DECQ          R14
-	JNZ           queries8pair
+	VPDPWSSD.BCST (R11), Z10, Z2
+	VPDPWSSD.BCST 4(R11), Z10, Z3
+	VPDPWSSD.BCST 8(R11), Z10, Z4
+	VPDPWSSD.BCST 12(R11), Z10, Z5
+	VPDPWSSD.BCST 16(R11), Z10, Z6
+	VPDPWSSD.BCST 20(R11), Z10, Z7
+	VPDPWSSD.BCST 24(R11), Z10, Z8
+	VPDPWSSD.BCST 28(R11), Z10, Z9
+	ADDQ          $0x10, R10
+	ADDQ          BX, R11
+	PREFETCHT0    (DI)
+	ADDQ          $+32, DI
+	SUBQ          $+32, R8
+	JNZ           queries80ahead
+	MOVQ          a_Next_cap+192(FP), R13
+	CMPQ          R13, a_Off_cap+72(FP)
+	JE            queries80ahead
+	ADDQ          $0x08, R13
+	MOVQ          R13, a_Next_cap+192(FP)
+	MOVQ          (R13), DI
+	ADDQ          a_V_base+32(FP), DI
+	MOVQ          a_Next_len+184(FP), R8
+
+queries80ahead:
+	DECQ R12
+	JNZ  queries8pair
 
 queries8odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries8sums
 
 	// A last row, whose second has weights of 0.
-	XORQ          R13, R13
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ          (R10), R12
+	MOVQ          (R10), R13
+	VMOVUPS       (R9)(R12*1), X10
+	VINSERTI32X4  $0x01, (R9)(R13*1), Y10, Y10
 	VPMOVSXBW     Y10, Z10
 	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	VPDPWSSD.BCST 16(R12), Z10, Z6
-	VPDPWSSD.BCST 20(R12), Z10, Z7
-	VPDPWSSD.BCST 24(R12), Z10, Z8
-	VPDPWSSD.BCST 28(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	VPDPWSSD.BCST (R11), Z10, Z2
+	VPDPWSSD.BCST 4(R11), Z10, Z3
+	VPDPWSSD.BCST 8(R11), Z10, Z4
+	VPDPWSSD.BCST 12(R11), Z10, Z5
+	VPDPWSSD.BCST 16(R11), Z10, Z6
+	VPDPWSSD.BCST 20(R11), Z10, Z7
+	VPDPWSSD.BCST 24(R11), Z10, Z8
+	VPDPWSSD.BCST 28(R11), Z10, Z9
+	ADDQ          $0x10, R10
+	ADDQ          BX, R11
 
 queries8sums:
-	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*4), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST (R12), Z2, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST (R10), Z2, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 4(R12), Z3, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 4(R10), Z3, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 8(R12), Z4, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 8(R10), Z4, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 12(R12), Z5, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x04
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 12(R10), Z5, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 16(R12), Z6, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x05
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 16(R10), Z6, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 20(R12), Z7, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x06
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 20(R10), Z7, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 24(R12), Z8, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x07
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 24(R10), Z8, Z12
+	VMOVUPS          Z12, (R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 28(R12), Z9, Z12
-	VMOVUPS          Z12, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z12
+	VFMADD231PS.BCST 28(R10), Z9, Z12
+	VMOVUPS          Z12, (R9)
 
 queries8stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
 	JNZ  queries8same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries8same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries8columns
 
 	// The next 8 queries.
-	IMUL3Q $0x08, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x20, a_Pairs_base+64(FP)
-	ADDQ   $0x20, a_Unit_base+104(FP)
-	SUBQ   $0x08, a_N+136(FP)
+	IMUL3Q $0x08, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x20, a_Pairs_base+80(FP)
+	ADDQ   $0x20, a_Unit_base+120(FP)
+	SUBQ   $0x08, a_N+152(FP)
 	JG     queries
 
 done:
@@ -65328,459 +65418,466 @@ GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVCodes4AVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	CMPQ    a_N+136(FP), $0x02
+	CMPQ    a_N+152(FP), $0x02
 	JLE     few
-	SHRQ    $0x01, a_Dv+152(FP)
-	SHRQ    $0x01, a_Group+128(FP)
+	SHRQ    $0x01, a_Dv+160(FP)
+	SHRQ    $0x01, a_Group+144(FP)
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000001f, DX
+	ANDQ    $-32, DX
+	MOVQ    DX, a_Next_len+184(FP)
 	VMOVUPS rowOrder4AVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
-	MOVBLZX a_Load+160(FP), SI
-	NEGL    SI
-	KMOVW   SI, K1
+	MOVBLZX a_Load+168(FP), DX
+	NEGL    DX
+	KMOVW   DX, K1
 
 queries:
-	CMPQ a_N+136(FP), $0x04
+	CMPQ a_N+152(FP), $0x04
 	JG   queries8
 
 	// Up to 4 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries4onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VMOVUPS      (R11), X10
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS      (R9)(R13*1), X10
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y10, Y10
 	VPMOVSXBW    Y10, Z10
 	VPERMW       Z10, Z0, Z10
 	VPSLLW       $0x0c, Z10, Z11
 	VPSRAW       $0x0c, Z11, Z11
 	VPSRAW       $0x04, Z10, Z10
-	VPBROADCASTD (R12), Z12
+	VPBROADCASTD (R11), Z12
 	VPDPWSSD     Z12, Z11, Z2
 	VPDPWSSD     Z12, Z10, Z6
-	VPBROADCASTD 4(R12), Z12
+	VPBROADCASTD 4(R11), Z12
 	VPDPWSSD     Z12, Z11, Z3
 	VPDPWSSD     Z12, Z10, Z7
-	VPBROADCASTD 8(R12), Z12
+	VPBROADCASTD 8(R11), Z12
 	VPDPWSSD     Z12, Z11, Z4
 	VPDPWSSD     Z12, Z10, Z8
-	VPBROADCASTD 12(R12), Z12
+	VPBROADCASTD 12(R11), Z12
 	VPDPWSSD     Z12, Z11, Z5
 	VPDPWSSD     Z12, Z10, Z9
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries4pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries40ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries40ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries40ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVUPS      (R11), X10
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS      (R9)(R12*1), X10
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y10, Y10
 	VPMOVSXBW    Y10, Z10
 	VPERMW       Z10, Z0, Z10
 	VPSLLW       $0x0c, Z10, Z11
 	VPSRAW       $0x0c, Z11, Z11
 	VPSRAW       $0x04, Z10, Z10
-	VPBROADCASTD (R12), Z12
+	VPBROADCASTD (R11), Z12
 	VPDPWSSD     Z12, Z11, Z2
 	VPDPWSSD     Z12, Z10, Z6
-	VPBROADCASTD 4(R12), Z12
+	VPBROADCASTD 4(R11), Z12
 	VPDPWSSD     Z12, Z11, Z3
 	VPDPWSSD     Z12, Z10, Z7
-	VPBROADCASTD 8(R12), Z12
+	VPBROADCASTD 8(R11), Z12
 	VPDPWSSD     Z12, Z11, Z4
 	VPDPWSSD     Z12, Z10, Z8
-	VPBROADCASTD 12(R12), Z12
+	VPBROADCASTD 12(R11), Z12
 	VPDPWSSD     Z12, Z11, Z5
 	VPDPWSSD     Z12, Z10, Z9
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	LEAQ             (AX)(R8*8), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*8), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VPUNPCKLDQ       Z6, Z2, Z10
 	VPUNPCKHDQ       Z6, Z2, Z2
 	VCVTDQ2PS        Z10, Z10
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST (R12), Z10, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z13
+	VFMADD231PS.BCST (R10), Z10, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST (R12), Z2, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z1, K1, Z13
+	VFMADD231PS.BCST (R10), Z2, Z13
+	VMOVUPS          Z13, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
 	VPUNPCKLDQ       Z7, Z3, Z2
 	VPUNPCKHDQ       Z7, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 4(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z13
+	VFMADD231PS.BCST 4(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 4(R12), Z3, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z1, K1, Z13
+	VFMADD231PS.BCST 4(R10), Z3, Z13
+	VMOVUPS          Z13, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
 	VPUNPCKLDQ       Z8, Z4, Z2
 	VPUNPCKHDQ       Z8, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 8(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z13
+	VFMADD231PS.BCST 8(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 8(R12), Z4, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        64(R9), Z1, K1, Z13
+	VFMADD231PS.BCST 8(R10), Z4, Z13
+	VMOVUPS          Z13, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
 	VPUNPCKLDQ       Z9, Z5, Z2
 	VPUNPCKHDQ       Z9, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 12(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z13
+	VFMADD231PS.BCST 12(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 12(R12), Z5, Z13
-	VMOVUPS          Z13, 64(R11)
+	VBLENDMPS        64(R9), Z1, K1, Z13
+	VFMADD231PS.BCST 12(R10), Z5, Z13
+	VMOVUPS          Z13, 64(R9)
 
 queries4stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
 	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 	JMP  done
 
 	// Up to 8 queries.
 queries8:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries8dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries8dense:
 queries8columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries8onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries8onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries8odd
 	PCALIGN $0x40
 
 queries8pair:
-	VMOVUPS      (R11), X19
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS      (R9)(R13*1), X19
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y19, Y19
 	VPMOVSXBW    Y19, Z19
 	VPERMW       Z19, Z0, Z19
 	VPSLLW       $0x0c, Z19, Z20
 	VPSRAW       $0x0c, Z20, Z20
 	VPSRAW       $0x04, Z19, Z19
-	VPBROADCASTD (R12), Z21
+	VPBROADCASTD (R11), Z21
 	VPDPWSSD     Z21, Z20, Z2
 	VPDPWSSD     Z21, Z19, Z10
-	VPBROADCASTD 4(R12), Z21
+	VPBROADCASTD 4(R11), Z21
 	VPDPWSSD     Z21, Z20, Z3
 	VPDPWSSD     Z21, Z19, Z11
-	VPBROADCASTD 8(R12), Z21
+	VPBROADCASTD 8(R11), Z21
 	VPDPWSSD     Z21, Z20, Z4
 	VPDPWSSD     Z21, Z19, Z12
-	VPBROADCASTD 12(R12), Z21
+	VPBROADCASTD 12(R11), Z21
 	VPDPWSSD     Z21, Z20, Z5
 	VPDPWSSD     Z21, Z19, Z14
-	VPBROADCASTD 16(R12), Z21
+	VPBROADCASTD 16(R11), Z21
 	VPDPWSSD     Z21, Z20, Z6
 	VPDPWSSD     Z21, Z19, Z15
-	VPBROADCASTD 20(R12), Z21
+	VPBROADCASTD 20(R11), Z21
 	VPDPWSSD     Z21, Z20, Z7
 	VPDPWSSD     Z21, Z19, Z16
-	VPBROADCASTD 24(R12), Z21
+	VPBROADCASTD 24(R11), Z21
 	VPDPWSSD     Z21, Z20, Z8
 	VPDPWSSD     Z21, Z19, Z17
-	VPBROADCASTD 28(R12), Z21
+	VPBROADCASTD 28(R11), Z21
 	VPDPWSSD     Z21, Z20, Z9
 	VPDPWSSD     Z21, Z19, Z18
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries8pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries80ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries80ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries80ahead:
+	DECQ R12
+	JNZ  queries8pair
 
 queries8odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries8sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVUPS      (R11), X19
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS      (R9)(R12*1), X19
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y19, Y19
 	VPMOVSXBW    Y19, Z19
 	VPERMW       Z19, Z0, Z19
 	VPSLLW       $0x0c, Z19, Z20
 	VPSRAW       $0x0c, Z20, Z20
 	VPSRAW       $0x04, Z19, Z19
-	VPBROADCASTD (R12), Z21
+	VPBROADCASTD (R11), Z21
 	VPDPWSSD     Z21, Z20, Z2
 	VPDPWSSD     Z21, Z19, Z10
-	VPBROADCASTD 4(R12), Z21
+	VPBROADCASTD 4(R11), Z21
 	VPDPWSSD     Z21, Z20, Z3
 	VPDPWSSD     Z21, Z19, Z11
-	VPBROADCASTD 8(R12), Z21
+	VPBROADCASTD 8(R11), Z21
 	VPDPWSSD     Z21, Z20, Z4
 	VPDPWSSD     Z21, Z19, Z12
-	VPBROADCASTD 12(R12), Z21
+	VPBROADCASTD 12(R11), Z21
 	VPDPWSSD     Z21, Z20, Z5
 	VPDPWSSD     Z21, Z19, Z14
-	VPBROADCASTD 16(R12), Z21
+	VPBROADCASTD 16(R11), Z21
 	VPDPWSSD     Z21, Z20, Z6
 	VPDPWSSD     Z21, Z19, Z15
-	VPBROADCASTD 20(R12), Z21
+	VPBROADCASTD 20(R11), Z21
 	VPDPWSSD     Z21, Z20, Z7
 	VPDPWSSD     Z21, Z19, Z16
-	VPBROADCASTD 24(R12), Z21
+	VPBROADCASTD 24(R11), Z21
 	VPDPWSSD     Z21, Z20, Z8
 	VPDPWSSD     Z21, Z19, Z17
-	VPBROADCASTD 28(R12), Z21
+	VPBROADCASTD 28(R11), Z21
 	VPDPWSSD     Z21, Z20, Z9
 	VPDPWSSD     Z21, Z19, Z18
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries8sums:
-	LEAQ             (AX)(R8*8), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*8), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VPUNPCKLDQ       Z10, Z2, Z19
 	VPUNPCKHDQ       Z10, Z2, Z2
 	VCVTDQ2PS        Z19, Z19
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST (R12), Z19, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST (R10), Z19, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST (R12), Z2, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST (R10), Z2, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
 	VPUNPCKLDQ       Z11, Z3, Z2
 	VPUNPCKHDQ       Z11, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 4(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 4(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 4(R12), Z3, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 4(R10), Z3, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
 	VPUNPCKLDQ       Z12, Z4, Z2
 	VPUNPCKHDQ       Z12, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 8(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 8(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 8(R12), Z4, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 8(R10), Z4, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
 	VPUNPCKLDQ       Z14, Z5, Z2
 	VPUNPCKHDQ       Z14, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 12(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 12(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 12(R12), Z5, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x04
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 12(R10), Z5, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
 	VPUNPCKLDQ       Z15, Z6, Z2
 	VPUNPCKHDQ       Z15, Z6, Z6
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 16(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 16(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 16(R12), Z6, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x05
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 16(R10), Z6, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
 	VPUNPCKLDQ       Z16, Z7, Z2
 	VPUNPCKHDQ       Z16, Z7, Z7
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 20(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 20(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 20(R12), Z7, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x06
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 20(R10), Z7, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
 	VPUNPCKLDQ       Z17, Z8, Z2
 	VPUNPCKHDQ       Z17, Z8, Z8
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 24(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 24(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 24(R12), Z8, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x07
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 24(R10), Z8, Z22
+	VMOVUPS          Z22, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
 	VPUNPCKLDQ       Z18, Z9, Z2
 	VPUNPCKHDQ       Z18, Z9, Z9
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 28(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z1, K1, Z22
+	VFMADD231PS.BCST 28(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 28(R12), Z9, Z22
-	VMOVUPS          Z22, 64(R11)
+	VBLENDMPS        64(R9), Z1, K1, Z22
+	VFMADD231PS.BCST 28(R10), Z9, Z22
+	VMOVUPS          Z22, 64(R9)
 
 queries8stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
 	JNZ  queries8same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries8same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries8columns
 
 	// The next 8 queries.
-	IMUL3Q $0x08, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x20, a_Pairs_base+64(FP)
-	ADDQ   $0x20, a_Unit_base+104(FP)
-	SUBQ   $0x08, a_N+136(FP)
+	IMUL3Q $0x08, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x20, a_Pairs_base+80(FP)
+	ADDQ   $0x20, a_Unit_base+120(FP)
+	SUBQ   $0x08, a_N+152(FP)
 	JG     queries
 
 done:

@@ -86,7 +86,7 @@ func (f *vnniValueCodes) group(queries int) {
 		g.Zero(g.Context, v)
 	}
 	acc := slices.Collect(slices.Chunk(all, places*queries)) // for a pair of rows each
-	f.start(name)
+	f.start()
 	count := f.pairCount(name)
 	if len(acc) > 1 {
 		g.INCQ(count)
@@ -99,11 +99,12 @@ func (f *vnniValueCodes) group(queries int) {
 		if i > 0 {
 			g.Label(name + "middle")
 		}
-		f.step(sums)
+		f.step(sums, 1)
+		f.prefetch(fmt.Sprint(name, i))
 	}
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
-	f.lastRow(name, count, func() { f.step(acc[0]) })
+	f.lastRow(name, count, func() { f.step(acc[0], 0) })
 	for i, x := range acc[len(acc)-1] {
 		if len(acc) > 1 {
 			g.VPADDD(x, acc[0][i], acc[0][i])
@@ -121,10 +122,10 @@ func (f *vnniValueCodes) group(queries int) {
 
 // step emits the products of two rows and goes on to the next ones. Of int4 the second half of acc
 // has the sums of odd columns.
-func (f *vnniValueCodes) step(acc []reg.VecVirtual) {
-	g, v := f.g, f.g.Vec()
-	emit.LoadFirst(g.Context, emit.At(f.row, 0), v, v.AsX())
-	g.VINSERTI32X4(operand.Imm(1), emit.Indexed(f.row, f.second, 1), v.AsY(), v.AsY())
+func (f *vnniValueCodes) step(acc []reg.VecVirtual, second int) {
+	g, v, row := f.g, f.g.Vec(), f.two(second)
+	emit.LoadFirst(g.Context, row[0], v, v.AsX())
+	g.VINSERTI32X4(operand.Imm(1), row[1], v.AsY(), v.AsY())
 	g.VPMOVSXBW(v.AsY(), v)
 	g.VPERMW(v, f.order, v)
 	if f.int4 {
@@ -142,7 +143,6 @@ func (f *vnniValueCodes) step(acc []reg.VecVirtual) {
 		}
 	}
 	f.nextPair()
-	f.prefetch()
 }
 
 // store is valueCodes's: without load sums are added to -0, which changes none of them.
