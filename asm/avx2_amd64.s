@@ -43488,8 +43488,8 @@ TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-200
 	SUBQ    $0x08, DX
 	MOVQ    DX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), DX
-	ADDQ    $0x0000001f, DX
-	ANDQ    $-32, DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
 	MOVQ    DX, a_Next_len+184(FP)
 
 queries:
@@ -43611,7 +43611,7 @@ queries1loads:
 queries1stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries1same
+	JG   queries1same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -43766,7 +43766,7 @@ queries2loads:
 queries2stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries2same
+	JG   queries2same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -43953,7 +43953,7 @@ queries3loads:
 queries3stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries3same
+	JG   queries3same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -44172,7 +44172,7 @@ queries4loads:
 queries4stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries4same
+	JG   queries4same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -44211,8 +44211,8 @@ TEXT ·skinnyPVCodes4AVX2(SB), NOSPLIT, $0-200
 	SUBQ    $0x08, DX
 	MOVQ    DX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), DX
-	ADDQ    $0x0000000f, DX
-	ANDQ    $-16, DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
 	MOVQ    DX, a_Next_len+184(FP)
 
 queries:
@@ -44344,7 +44344,7 @@ queries1loads:
 queries1stored:
 	ADDQ $0x08, SI
 	SUBQ $0x08, a_Unit_cap+136(FP)
-	JNZ  queries1same
+	JG   queries1same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -44513,7 +44513,7 @@ queries2loads:
 queries2stored:
 	ADDQ $0x08, SI
 	SUBQ $0x08, a_Unit_cap+136(FP)
-	JNZ  queries2same
+	JG   queries2same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -44718,7 +44718,7 @@ queries3loads:
 queries3stored:
 	ADDQ $0x08, SI
 	SUBQ $0x08, a_Unit_cap+136(FP)
-	JNZ  queries3same
+	JG   queries3same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -44959,7 +44959,7 @@ queries4loads:
 queries4stored:
 	ADDQ $0x08, SI
 	SUBQ $0x08, a_Unit_cap+136(FP)
-	JNZ  queries4same
+	JG   queries4same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9

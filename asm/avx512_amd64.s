@@ -65067,14 +65067,13 @@ TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-200
 	SUBQ    $0x08, DX
 	MOVQ    DX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), DX
-	ADDQ    $0x0000001f, DX
-	ANDQ    $-32, DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
 	MOVQ    DX, a_Next_len+184(FP)
-	VMOVUPS rowOrderAVX512<>+0(SB), Z0
-	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	MOVBLZX a_Load+168(FP), DX
 	NEGL    DX
-	KMOVW   DX, K1
+	KMOVW   DX, K3
 
 queries:
 	CMPQ a_N+152(FP), $0x04
@@ -65094,6 +65093,18 @@ queries:
 	MOVQ a_Next_len+184(FP), R8
 
 queries4columns:
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x20
+	JGE   queries4masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
+
+queries4masked:
+	KANDW   K3, K2, K4
+	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65101,7 +65112,6 @@ queries4columns:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
 	MOVQ    a_Off_base+56(FP), R10
 	MOVQ    a_V_base+32(FP), R9
 	ADDQ    SI, R9
@@ -65109,65 +65119,45 @@ queries4columns:
 	MOVQ    a_Off_len+64(FP), R12
 	SHRQ    $0x01, R12
 	JZ      queries4odd
-	INCQ    R12
-	SHRQ    $0x01, R12
-	JCC     queries4middle
 	PCALIGN $0x40
 
 queries4pair:
-	MOVQ          (R10), R13
-	MOVQ          8(R10), R14
-	VMOVUPS       (R9)(R13*1), X10
-	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R11), Z10, Z2
-	VPDPWSSD.BCST 4(R11), Z10, Z3
-	VPDPWSSD.BCST 8(R11), Z10, Z4
-	VPDPWSSD.BCST 12(R11), Z10, Z5
-	ADDQ          $0x10, R10
-	ADDQ          BX, R11
-	PREFETCHT0    (DI)
-	ADDQ          $+32, DI
-	SUBQ          $+32, R8
-	JNZ           queries40ahead
-	MOVQ          a_Next_cap+192(FP), R13
-	CMPQ          R13, a_Off_cap+72(FP)
-	JE            queries40ahead
-	ADDQ          $0x08, R13
-	MOVQ          R13, a_Next_cap+192(FP)
-	MOVQ          (R13), DI
-	ADDQ          a_V_base+32(FP), DI
-	MOVQ          a_Next_len+184(FP), R8
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS.Z    (R9)(R13*1), K1, Y10
+	VPMOVSXBW    Y10, Z10
+	VMOVUPS.Z    (R9)(R14*1), K1, Y11
+	VPMOVSXBW    Y11, Z11
+	VPUNPCKLWD   Z11, Z10, Z9
+	VPUNPCKHWD   Z11, Z10, Z10
+	VPBROADCASTD (R11), Z11
+	VPDPWSSD     Z11, Z9, Z1
+	VPDPWSSD     Z11, Z10, Z5
+	VPBROADCASTD 4(R11), Z11
+	VPDPWSSD     Z11, Z9, Z2
+	VPDPWSSD     Z11, Z10, Z6
+	VPBROADCASTD 8(R11), Z11
+	VPDPWSSD     Z11, Z9, Z3
+	VPDPWSSD     Z11, Z10, Z7
+	VPBROADCASTD 12(R11), Z11
+	VPDPWSSD     Z11, Z9, Z4
+	VPDPWSSD     Z11, Z10, Z8
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JNZ          queries4ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries4ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
 
-queries40ahead:
-queries4middle:
-	MOVQ          (R10), R13
-	MOVQ          8(R10), R14
-	VMOVUPS       (R9)(R13*1), X10
-	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R11), Z10, Z6
-	VPDPWSSD.BCST 4(R11), Z10, Z7
-	VPDPWSSD.BCST 8(R11), Z10, Z8
-	VPDPWSSD.BCST 12(R11), Z10, Z9
-	ADDQ          $0x10, R10
-	ADDQ          BX, R11
-	PREFETCHT0    (DI)
-	ADDQ          $+32, DI
-	SUBQ          $+32, R8
-	JNZ           queries41ahead
-	MOVQ          a_Next_cap+192(FP), R13
-	CMPQ          R13, a_Off_cap+72(FP)
-	JE            queries41ahead
-	ADDQ          $0x08, R13
-	MOVQ          R13, a_Next_cap+192(FP)
-	MOVQ          (R13), DI
-	ADDQ          a_V_base+32(FP), DI
-	MOVQ          a_Next_len+184(FP), R8
-
-queries41ahead:
+queries4ahead:
 	DECQ R12
 	JNZ  queries4pair
 
@@ -65177,56 +65167,95 @@ queries4odd:
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	MOVQ          (R10), R12
-	MOVQ          (R10), R13
-	VMOVUPS       (R9)(R12*1), X10
-	VINSERTI32X4  $0x01, (R9)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R11), Z10, Z2
-	VPDPWSSD.BCST 4(R11), Z10, Z3
-	VPDPWSSD.BCST 8(R11), Z10, Z4
-	VPDPWSSD.BCST 12(R11), Z10, Z5
-	ADDQ          $0x10, R10
-	ADDQ          BX, R11
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS.Z    (R9)(R12*1), K1, Y10
+	VPMOVSXBW    Y10, Z10
+	VMOVUPS.Z    (R9)(R13*1), K1, Y11
+	VPMOVSXBW    Y11, Z11
+	VPUNPCKLWD   Z11, Z10, Z9
+	VPUNPCKHWD   Z11, Z10, Z10
+	VPBROADCASTD (R11), Z11
+	VPDPWSSD     Z11, Z9, Z1
+	VPDPWSSD     Z11, Z10, Z5
+	VPBROADCASTD 4(R11), Z11
+	VPDPWSSD     Z11, Z9, Z2
+	VPDPWSSD     Z11, Z10, Z6
+	VPBROADCASTD 8(R11), Z11
+	VPDPWSSD     Z11, Z9, Z3
+	VPDPWSSD     Z11, Z10, Z7
+	VPBROADCASTD 12(R11), Z11
+	VPDPWSSD     Z11, Z9, Z4
+	VPDPWSSD     Z11, Z10, Z8
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	VPADDD           Z6, Z2, Z2
-	VPADDD           Z7, Z3, Z3
-	VPADDD           Z8, Z4, Z4
-	VPADDD           Z9, Z5, Z5
 	LEAQ             (AX)(SI*4), R9
 	MOVQ             a_Unit_len+128(FP), R10
-	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z11
-	VFMADD231PS.BCST (R10), Z2, Z11
-	VMOVUPS          Z11, (R9)
+	VSHUFI32X4       $0x44, Z5, Z1, Z9
+	VSHUFI32X4       $0xee, Z5, Z1, Z1
+	VSHUFI32X4       $0xd8, Z9, Z9, Z9
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VCVTDQ2PS        Z9, Z9
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST (R10), Z9, Z12
+	VMOVUPS          Z12, (R9)
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST (R10), Z1, Z12
+	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
-	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R9), Z1, K1, Z11
-	VFMADD231PS.BCST 4(R10), Z3, Z11
-	VMOVUPS          Z11, (R9)
+	VSHUFI32X4       $0x44, Z6, Z2, Z1
+	VSHUFI32X4       $0xee, Z6, Z2, Z2
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z2, Z2, Z2
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 4(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 4(R10), Z2, Z12
+	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
-	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R9), Z1, K1, Z11
-	VFMADD231PS.BCST 8(R10), Z4, Z11
-	VMOVUPS          Z11, (R9)
+	VSHUFI32X4       $0x44, Z7, Z3, Z1
+	VSHUFI32X4       $0xee, Z7, Z3, Z3
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z3, Z3, Z3
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 8(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 8(R10), Z3, Z12
+	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
-	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R9), Z1, K1, Z11
-	VFMADD231PS.BCST 12(R10), Z5, Z11
-	VMOVUPS          Z11, (R9)
+	VSHUFI32X4       $0x44, Z8, Z4, Z1
+	VSHUFI32X4       $0xee, Z8, Z4, Z4
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z4, Z4, Z4
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 12(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 12(R10), Z4, Z12
+	VMOVUPS          Z12, K2, 64(R9)
 
 queries4stored:
-	ADDQ $0x10, SI
-	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries4same
+	ADDQ $0x20, SI
+	SUBQ $0x20, a_Unit_cap+136(FP)
+	JG   queries4same
+	ADDQ a_Unit_cap+136(FP), SI
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -65253,6 +65282,18 @@ queries8:
 	MOVQ a_Next_len+184(FP), R8
 
 queries8columns:
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x20
+	JGE   queries8masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
+
+queries8masked:
+	KANDW   K3, K2, K4
+	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65261,6 +65302,13 @@ queries8columns:
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
 	MOVQ    a_Off_base+56(FP), R10
 	MOVQ    a_V_base+32(FP), R9
 	ADDQ    SI, R9
@@ -65271,36 +65319,54 @@ queries8columns:
 	PCALIGN $0x40
 
 queries8pair:
-	MOVQ          (R10), R13
-	MOVQ          8(R10), R14
-	VMOVUPS       (R9)(R13*1), X10
-	VINSERTI32X4  $0x01, (R9)(R14*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R11), Z10, Z2
-	VPDPWSSD.BCST 4(R11), Z10, Z3
-	VPDPWSSD.BCST 8(R11), Z10, Z4
-	VPDPWSSD.BCST 12(R11), Z10, Z5
-	VPDPWSSD.BCST 16(R11), Z10, Z6
-	VPDPWSSD.BCST 20(R11), Z10, Z7
-	VPDPWSSD.BCST 24(R11), Z10, Z8
-	VPDPWSSD.BCST 28(R11), Z10, Z9
-	ADDQ          $0x10, R10
-	ADDQ          BX, R11
-	PREFETCHT0    (DI)
-	ADDQ          $+32, DI
-	SUBQ          $+32, R8
-	JNZ           queries80ahead
-	MOVQ          a_Next_cap+192(FP), R13
-	CMPQ          R13, a_Off_cap+72(FP)
-	JE            queries80ahead
-	ADDQ          $0x08, R13
-	MOVQ          R13, a_Next_cap+192(FP)
-	MOVQ          (R13), DI
-	ADDQ          a_V_base+32(FP), DI
-	MOVQ          a_Next_len+184(FP), R8
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS.Z    (R9)(R13*1), K1, Y19
+	VPMOVSXBW    Y19, Z19
+	VMOVUPS.Z    (R9)(R14*1), K1, Y20
+	VPMOVSXBW    Y20, Z20
+	VPUNPCKLWD   Z20, Z19, Z18
+	VPUNPCKHWD   Z20, Z19, Z19
+	VPBROADCASTD (R11), Z20
+	VPDPWSSD     Z20, Z18, Z1
+	VPDPWSSD     Z20, Z19, Z9
+	VPBROADCASTD 4(R11), Z20
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z10
+	VPBROADCASTD 8(R11), Z20
+	VPDPWSSD     Z20, Z18, Z3
+	VPDPWSSD     Z20, Z19, Z11
+	VPBROADCASTD 12(R11), Z20
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z13
+	VPBROADCASTD 16(R11), Z20
+	VPDPWSSD     Z20, Z18, Z5
+	VPDPWSSD     Z20, Z19, Z14
+	VPBROADCASTD 20(R11), Z20
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z15
+	VPBROADCASTD 24(R11), Z20
+	VPDPWSSD     Z20, Z18, Z7
+	VPDPWSSD     Z20, Z19, Z16
+	VPBROADCASTD 28(R11), Z20
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z17
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JNZ          queries8ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries8ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
 
-queries80ahead:
+queries8ahead:
 	DECQ R12
 	JNZ  queries8pair
 
@@ -65310,84 +65376,167 @@ queries8odd:
 	JZ   queries8sums
 
 	// A last row, whose second has weights of 0.
-	MOVQ          (R10), R12
-	MOVQ          (R10), R13
-	VMOVUPS       (R9)(R12*1), X10
-	VINSERTI32X4  $0x01, (R9)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R11), Z10, Z2
-	VPDPWSSD.BCST 4(R11), Z10, Z3
-	VPDPWSSD.BCST 8(R11), Z10, Z4
-	VPDPWSSD.BCST 12(R11), Z10, Z5
-	VPDPWSSD.BCST 16(R11), Z10, Z6
-	VPDPWSSD.BCST 20(R11), Z10, Z7
-	VPDPWSSD.BCST 24(R11), Z10, Z8
-	VPDPWSSD.BCST 28(R11), Z10, Z9
-	ADDQ          $0x10, R10
-	ADDQ          BX, R11
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS.Z    (R9)(R12*1), K1, Y19
+	VPMOVSXBW    Y19, Z19
+	VMOVUPS.Z    (R9)(R13*1), K1, Y20
+	VPMOVSXBW    Y20, Z20
+	VPUNPCKLWD   Z20, Z19, Z18
+	VPUNPCKHWD   Z20, Z19, Z19
+	VPBROADCASTD (R11), Z20
+	VPDPWSSD     Z20, Z18, Z1
+	VPDPWSSD     Z20, Z19, Z9
+	VPBROADCASTD 4(R11), Z20
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z10
+	VPBROADCASTD 8(R11), Z20
+	VPDPWSSD     Z20, Z18, Z3
+	VPDPWSSD     Z20, Z19, Z11
+	VPBROADCASTD 12(R11), Z20
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z13
+	VPBROADCASTD 16(R11), Z20
+	VPDPWSSD     Z20, Z18, Z5
+	VPDPWSSD     Z20, Z19, Z14
+	VPBROADCASTD 20(R11), Z20
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z15
+	VPBROADCASTD 24(R11), Z20
+	VPDPWSSD     Z20, Z18, Z7
+	VPDPWSSD     Z20, Z19, Z16
+	VPBROADCASTD 28(R11), Z20
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z17
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries8sums:
 	LEAQ             (AX)(SI*4), R9
 	MOVQ             a_Unit_len+128(FP), R10
-	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST (R10), Z2, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z9, Z1, Z18
+	VSHUFI32X4       $0xee, Z9, Z1, Z1
+	VSHUFI32X4       $0xd8, Z18, Z18, Z18
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VCVTDQ2PS        Z18, Z18
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST (R10), Z18, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST (R10), Z1, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
-	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 4(R10), Z3, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z10, Z2, Z1
+	VSHUFI32X4       $0xee, Z10, Z2, Z2
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z2, Z2, Z2
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 4(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 4(R10), Z2, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
-	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 8(R10), Z4, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z11, Z3, Z1
+	VSHUFI32X4       $0xee, Z11, Z3, Z3
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z3, Z3, Z3
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 8(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 8(R10), Z3, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
-	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 12(R10), Z5, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z13, Z4, Z1
+	VSHUFI32X4       $0xee, Z13, Z4, Z4
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z4, Z4, Z4
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 12(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 12(R10), Z4, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
-	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 16(R10), Z6, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z14, Z5, Z1
+	VSHUFI32X4       $0xee, Z14, Z5, Z5
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z5, Z5, Z5
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 16(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z5, Z5
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 16(R10), Z5, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
-	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 20(R10), Z7, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z15, Z6, Z1
+	VSHUFI32X4       $0xee, Z15, Z6, Z6
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z6, Z6, Z6
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 20(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z6, Z6
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 20(R10), Z6, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
-	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 24(R10), Z8, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z16, Z7, Z1
+	VSHUFI32X4       $0xee, Z16, Z7, Z7
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z7, Z7, Z7
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 24(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z7, Z7
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 24(R10), Z7, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
-	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        (R9), Z1, K1, Z12
-	VFMADD231PS.BCST 28(R10), Z9, Z12
-	VMOVUPS          Z12, (R9)
+	VSHUFI32X4       $0x44, Z17, Z8, Z1
+	VSHUFI32X4       $0xee, Z17, Z8, Z8
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z8, Z8, Z8
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 28(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z8, Z8
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 28(R10), Z8, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 
 queries8stored:
-	ADDQ $0x10, SI
-	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries8same
+	ADDQ $0x20, SI
+	SUBQ $0x20, a_Unit_cap+136(FP)
+	JG   queries8same
+	ADDQ a_Unit_cap+136(FP), SI
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -65413,9 +65562,6 @@ done:
 few:
 	JMP ·skinnyPVCodesAVX2+0(SB)
 
-DATA rowOrderAVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\x02\x00\x12\x00\x03\x00\x13\x00\x04\x00\x14\x00\x05\x00\x15\x00\x06\x00\x16\x00\a\x00\x17\x00\b\x00\x18\x00\t\x00\x19\x00\n\x00\x1a\x00\v\x00\x1b\x00\f\x00\x1c\x00\r\x00\x1d\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
-GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
-
 // func skinnyPVCodes4AVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
 TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-200
@@ -65435,14 +65581,14 @@ TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-200
 	SUBQ    $0x08, DX
 	MOVQ    DX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), DX
-	ADDQ    $0x0000001f, DX
-	ANDQ    $-32, DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
 	MOVQ    DX, a_Next_len+184(FP)
-	VMOVUPS rowOrder4AVX512<>+0(SB), Z0
-	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	VMOVUPS rowOrder4AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	MOVBLZX a_Load+168(FP), DX
 	NEGL    DX
-	KMOVW   DX, K1
+	KMOVW   DX, K3
 
 queries:
 	CMPQ a_N+152(FP), $0x04
@@ -65462,6 +65608,17 @@ queries:
 	MOVQ a_Next_len+184(FP), R8
 
 queries4columns:
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x10
+	JGE   queries4masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
+
+queries4masked:
+	KANDW   K3, K2, K1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65482,41 +65639,41 @@ queries4columns:
 queries4pair:
 	MOVQ         (R10), R13
 	MOVQ         8(R10), R14
-	VMOVUPS      (R9)(R13*1), X10
-	VINSERTI32X4 $0x01, (R9)(R14*1), Y10, Y10
-	VPMOVSXBW    Y10, Z10
-	VPERMW       Z10, Z0, Z10
-	VPSLLW       $0x0c, Z10, Z11
-	VPSRAW       $0x0c, Z11, Z11
-	VPSRAW       $0x04, Z10, Z10
+	VMOVUPS      (R9)(R13*1), X11
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y11, Y11
+	VPMOVSXBW    Y11, Z11
+	VPERMW       Z11, Z1, Z11
+	VPSLLW       $0x0c, Z11, Z10
+	VPSRAW       $0x0c, Z10, Z10
+	VPSRAW       $0x04, Z11, Z11
 	VPBROADCASTD (R11), Z12
-	VPDPWSSD     Z12, Z11, Z2
-	VPDPWSSD     Z12, Z10, Z6
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z6
 	VPBROADCASTD 4(R11), Z12
-	VPDPWSSD     Z12, Z11, Z3
-	VPDPWSSD     Z12, Z10, Z7
+	VPDPWSSD     Z12, Z10, Z3
+	VPDPWSSD     Z12, Z11, Z7
 	VPBROADCASTD 8(R11), Z12
-	VPDPWSSD     Z12, Z11, Z4
-	VPDPWSSD     Z12, Z10, Z8
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z8
 	VPBROADCASTD 12(R11), Z12
-	VPDPWSSD     Z12, Z11, Z5
-	VPDPWSSD     Z12, Z10, Z9
+	VPDPWSSD     Z12, Z10, Z5
+	VPDPWSSD     Z12, Z11, Z9
 	ADDQ         $0x10, R10
 	ADDQ         BX, R11
 	PREFETCHT0   (DI)
 	ADDQ         $+32, DI
 	SUBQ         $+32, R8
-	JNZ          queries40ahead
+	JNZ          queries4ahead
 	MOVQ         a_Next_cap+192(FP), R13
 	CMPQ         R13, a_Off_cap+72(FP)
-	JE           queries40ahead
+	JE           queries4ahead
 	ADDQ         $0x08, R13
 	MOVQ         R13, a_Next_cap+192(FP)
 	MOVQ         (R13), DI
 	ADDQ         a_V_base+32(FP), DI
 	MOVQ         a_Next_len+184(FP), R8
 
-queries40ahead:
+queries4ahead:
 	DECQ R12
 	JNZ  queries4pair
 
@@ -65528,25 +65685,25 @@ queries4odd:
 	// A last row, whose second has weights of 0.
 	MOVQ         (R10), R12
 	MOVQ         (R10), R13
-	VMOVUPS      (R9)(R12*1), X10
-	VINSERTI32X4 $0x01, (R9)(R13*1), Y10, Y10
-	VPMOVSXBW    Y10, Z10
-	VPERMW       Z10, Z0, Z10
-	VPSLLW       $0x0c, Z10, Z11
-	VPSRAW       $0x0c, Z11, Z11
-	VPSRAW       $0x04, Z10, Z10
+	VMOVUPS      (R9)(R12*1), X11
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y11, Y11
+	VPMOVSXBW    Y11, Z11
+	VPERMW       Z11, Z1, Z11
+	VPSLLW       $0x0c, Z11, Z10
+	VPSRAW       $0x0c, Z10, Z10
+	VPSRAW       $0x04, Z11, Z11
 	VPBROADCASTD (R11), Z12
-	VPDPWSSD     Z12, Z11, Z2
-	VPDPWSSD     Z12, Z10, Z6
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z6
 	VPBROADCASTD 4(R11), Z12
-	VPDPWSSD     Z12, Z11, Z3
-	VPDPWSSD     Z12, Z10, Z7
+	VPDPWSSD     Z12, Z10, Z3
+	VPDPWSSD     Z12, Z11, Z7
 	VPBROADCASTD 8(R11), Z12
-	VPDPWSSD     Z12, Z11, Z4
-	VPDPWSSD     Z12, Z10, Z8
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z8
 	VPBROADCASTD 12(R11), Z12
-	VPDPWSSD     Z12, Z11, Z5
-	VPDPWSSD     Z12, Z10, Z9
+	VPDPWSSD     Z12, Z10, Z5
+	VPDPWSSD     Z12, Z11, Z9
 	ADDQ         $0x10, R10
 	ADDQ         BX, R11
 
@@ -65556,57 +65713,57 @@ queries4sums:
 	VPUNPCKLDQ       Z6, Z2, Z10
 	VPUNPCKHDQ       Z6, Z2, Z2
 	VCVTDQ2PS        Z10, Z10
-	VBLENDMPS        (R9), Z1, K1, Z13
+	VBLENDMPS        (R9), Z0, K3, Z13
 	VFMADD231PS.BCST (R10), Z10, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z1, K1, Z13
+	VBLENDMPS        64(R9), Z0, K1, Z13
 	VFMADD231PS.BCST (R10), Z2, Z13
-	VMOVUPS          Z13, 64(R9)
+	VMOVUPS          Z13, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
 	VPUNPCKLDQ       Z7, Z3, Z2
 	VPUNPCKHDQ       Z7, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z13
+	VBLENDMPS        (R9), Z0, K3, Z13
 	VFMADD231PS.BCST 4(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z1, K1, Z13
+	VBLENDMPS        64(R9), Z0, K1, Z13
 	VFMADD231PS.BCST 4(R10), Z3, Z13
-	VMOVUPS          Z13, 64(R9)
+	VMOVUPS          Z13, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
 	VPUNPCKLDQ       Z8, Z4, Z2
 	VPUNPCKHDQ       Z8, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z13
+	VBLENDMPS        (R9), Z0, K3, Z13
 	VFMADD231PS.BCST 8(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z1, K1, Z13
+	VBLENDMPS        64(R9), Z0, K1, Z13
 	VFMADD231PS.BCST 8(R10), Z4, Z13
-	VMOVUPS          Z13, 64(R9)
+	VMOVUPS          Z13, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
 	VPUNPCKLDQ       Z9, Z5, Z2
 	VPUNPCKHDQ       Z9, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z13
+	VBLENDMPS        (R9), Z0, K3, Z13
 	VFMADD231PS.BCST 12(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z1, K1, Z13
+	VBLENDMPS        64(R9), Z0, K1, Z13
 	VFMADD231PS.BCST 12(R10), Z5, Z13
-	VMOVUPS          Z13, 64(R9)
+	VMOVUPS          Z13, K2, 64(R9)
 
 queries4stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries4same
+	JG   queries4same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9
@@ -65633,6 +65790,17 @@ queries8:
 	MOVQ a_Next_len+184(FP), R8
 
 queries8columns:
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x10
+	JGE   queries8masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
+
+queries8masked:
+	KANDW   K3, K2, K1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65661,53 +65829,53 @@ queries8columns:
 queries8pair:
 	MOVQ         (R10), R13
 	MOVQ         8(R10), R14
-	VMOVUPS      (R9)(R13*1), X19
-	VINSERTI32X4 $0x01, (R9)(R14*1), Y19, Y19
-	VPMOVSXBW    Y19, Z19
-	VPERMW       Z19, Z0, Z19
-	VPSLLW       $0x0c, Z19, Z20
-	VPSRAW       $0x0c, Z20, Z20
-	VPSRAW       $0x04, Z19, Z19
+	VMOVUPS      (R9)(R13*1), X20
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y20, Y20
+	VPMOVSXBW    Y20, Z20
+	VPERMW       Z20, Z1, Z20
+	VPSLLW       $0x0c, Z20, Z19
+	VPSRAW       $0x0c, Z19, Z19
+	VPSRAW       $0x04, Z20, Z20
 	VPBROADCASTD (R11), Z21
-	VPDPWSSD     Z21, Z20, Z2
-	VPDPWSSD     Z21, Z19, Z10
+	VPDPWSSD     Z21, Z19, Z2
+	VPDPWSSD     Z21, Z20, Z10
 	VPBROADCASTD 4(R11), Z21
-	VPDPWSSD     Z21, Z20, Z3
-	VPDPWSSD     Z21, Z19, Z11
+	VPDPWSSD     Z21, Z19, Z3
+	VPDPWSSD     Z21, Z20, Z11
 	VPBROADCASTD 8(R11), Z21
-	VPDPWSSD     Z21, Z20, Z4
-	VPDPWSSD     Z21, Z19, Z12
+	VPDPWSSD     Z21, Z19, Z4
+	VPDPWSSD     Z21, Z20, Z12
 	VPBROADCASTD 12(R11), Z21
-	VPDPWSSD     Z21, Z20, Z5
-	VPDPWSSD     Z21, Z19, Z14
+	VPDPWSSD     Z21, Z19, Z5
+	VPDPWSSD     Z21, Z20, Z14
 	VPBROADCASTD 16(R11), Z21
-	VPDPWSSD     Z21, Z20, Z6
-	VPDPWSSD     Z21, Z19, Z15
+	VPDPWSSD     Z21, Z19, Z6
+	VPDPWSSD     Z21, Z20, Z15
 	VPBROADCASTD 20(R11), Z21
-	VPDPWSSD     Z21, Z20, Z7
-	VPDPWSSD     Z21, Z19, Z16
+	VPDPWSSD     Z21, Z19, Z7
+	VPDPWSSD     Z21, Z20, Z16
 	VPBROADCASTD 24(R11), Z21
-	VPDPWSSD     Z21, Z20, Z8
-	VPDPWSSD     Z21, Z19, Z17
+	VPDPWSSD     Z21, Z19, Z8
+	VPDPWSSD     Z21, Z20, Z17
 	VPBROADCASTD 28(R11), Z21
-	VPDPWSSD     Z21, Z20, Z9
-	VPDPWSSD     Z21, Z19, Z18
+	VPDPWSSD     Z21, Z19, Z9
+	VPDPWSSD     Z21, Z20, Z18
 	ADDQ         $0x10, R10
 	ADDQ         BX, R11
 	PREFETCHT0   (DI)
 	ADDQ         $+32, DI
 	SUBQ         $+32, R8
-	JNZ          queries80ahead
+	JNZ          queries8ahead
 	MOVQ         a_Next_cap+192(FP), R13
 	CMPQ         R13, a_Off_cap+72(FP)
-	JE           queries80ahead
+	JE           queries8ahead
 	ADDQ         $0x08, R13
 	MOVQ         R13, a_Next_cap+192(FP)
 	MOVQ         (R13), DI
 	ADDQ         a_V_base+32(FP), DI
 	MOVQ         a_Next_len+184(FP), R8
 
-queries80ahead:
+queries8ahead:
 	DECQ R12
 	JNZ  queries8pair
 
@@ -65719,37 +65887,37 @@ queries8odd:
 	// A last row, whose second has weights of 0.
 	MOVQ         (R10), R12
 	MOVQ         (R10), R13
-	VMOVUPS      (R9)(R12*1), X19
-	VINSERTI32X4 $0x01, (R9)(R13*1), Y19, Y19
-	VPMOVSXBW    Y19, Z19
-	VPERMW       Z19, Z0, Z19
-	VPSLLW       $0x0c, Z19, Z20
-	VPSRAW       $0x0c, Z20, Z20
-	VPSRAW       $0x04, Z19, Z19
+	VMOVUPS      (R9)(R12*1), X20
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y20, Y20
+	VPMOVSXBW    Y20, Z20
+	VPERMW       Z20, Z1, Z20
+	VPSLLW       $0x0c, Z20, Z19
+	VPSRAW       $0x0c, Z19, Z19
+	VPSRAW       $0x04, Z20, Z20
 	VPBROADCASTD (R11), Z21
-	VPDPWSSD     Z21, Z20, Z2
-	VPDPWSSD     Z21, Z19, Z10
+	VPDPWSSD     Z21, Z19, Z2
+	VPDPWSSD     Z21, Z20, Z10
 	VPBROADCASTD 4(R11), Z21
-	VPDPWSSD     Z21, Z20, Z3
-	VPDPWSSD     Z21, Z19, Z11
+	VPDPWSSD     Z21, Z19, Z3
+	VPDPWSSD     Z21, Z20, Z11
 	VPBROADCASTD 8(R11), Z21
-	VPDPWSSD     Z21, Z20, Z4
-	VPDPWSSD     Z21, Z19, Z12
+	VPDPWSSD     Z21, Z19, Z4
+	VPDPWSSD     Z21, Z20, Z12
 	VPBROADCASTD 12(R11), Z21
-	VPDPWSSD     Z21, Z20, Z5
-	VPDPWSSD     Z21, Z19, Z14
+	VPDPWSSD     Z21, Z19, Z5
+	VPDPWSSD     Z21, Z20, Z14
 	VPBROADCASTD 16(R11), Z21
-	VPDPWSSD     Z21, Z20, Z6
-	VPDPWSSD     Z21, Z19, Z15
+	VPDPWSSD     Z21, Z19, Z6
+	VPDPWSSD     Z21, Z20, Z15
 	VPBROADCASTD 20(R11), Z21
-	VPDPWSSD     Z21, Z20, Z7
-	VPDPWSSD     Z21, Z19, Z16
+	VPDPWSSD     Z21, Z19, Z7
+	VPDPWSSD     Z21, Z20, Z16
 	VPBROADCASTD 24(R11), Z21
-	VPDPWSSD     Z21, Z20, Z8
-	VPDPWSSD     Z21, Z19, Z17
+	VPDPWSSD     Z21, Z19, Z8
+	VPDPWSSD     Z21, Z20, Z17
 	VPBROADCASTD 28(R11), Z21
-	VPDPWSSD     Z21, Z20, Z9
-	VPDPWSSD     Z21, Z19, Z18
+	VPDPWSSD     Z21, Z19, Z9
+	VPDPWSSD     Z21, Z20, Z18
 	ADDQ         $0x10, R10
 	ADDQ         BX, R11
 
@@ -65759,109 +65927,109 @@ queries8sums:
 	VPUNPCKLDQ       Z10, Z2, Z19
 	VPUNPCKHDQ       Z10, Z2, Z2
 	VCVTDQ2PS        Z19, Z19
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST (R10), Z19, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST (R10), Z2, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
 	VPUNPCKLDQ       Z11, Z3, Z2
 	VPUNPCKHDQ       Z11, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 4(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 4(R10), Z3, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
 	VPUNPCKLDQ       Z12, Z4, Z2
 	VPUNPCKHDQ       Z12, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 8(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 8(R10), Z4, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
 	VPUNPCKLDQ       Z14, Z5, Z2
 	VPUNPCKHDQ       Z14, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 12(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 12(R10), Z5, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
 	VPUNPCKLDQ       Z15, Z6, Z2
 	VPUNPCKHDQ       Z15, Z6, Z6
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 16(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 16(R10), Z6, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
 	VPUNPCKLDQ       Z16, Z7, Z2
 	VPUNPCKHDQ       Z16, Z7, Z7
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 20(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 20(R10), Z7, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
 	VPUNPCKLDQ       Z17, Z8, Z2
 	VPUNPCKHDQ       Z17, Z8, Z8
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 24(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 24(R10), Z8, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
 	VPUNPCKLDQ       Z18, Z9, Z2
 	VPUNPCKHDQ       Z18, Z9, Z9
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z1, K1, Z22
+	VBLENDMPS        (R9), Z0, K3, Z22
 	VFMADD231PS.BCST 28(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        64(R9), Z1, K1, Z22
+	VBLENDMPS        64(R9), Z0, K1, Z22
 	VFMADD231PS.BCST 28(R10), Z9, Z22
-	VMOVUPS          Z22, 64(R9)
+	VMOVUPS          Z22, K2, 64(R9)
 
 queries8stored:
 	ADDQ $0x10, SI
 	SUBQ $0x10, a_Unit_cap+136(FP)
-	JNZ  queries8same
+	JG   queries8same
 	MOVQ a_Group+144(FP), R9
 	MOVQ R9, a_Unit_cap+136(FP)
 	MOVQ a_Lpg+112(FP), R9

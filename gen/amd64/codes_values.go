@@ -45,7 +45,7 @@ func (g *gen) newValueCodes(kernel spec.Function, columns int) *valueCodes {
 	return &valueCodes{g: g, int4: int4, bytes: columns, o: g.Slice("o"), ldo: g.Stride("ldo"), pairs: g.GP64(), ldp: g.Stride("ldp"),
 		column: g.GP64(), left: g.Argument("n"), ofQueries: [2]operand.Mem{g.Memory(pairs.Base()), g.Memory(unit.Base())},
 		unit: g.Memory(unit.Len()), columns: g.Memory(unit.Cap()),
-		ahead: g.NewRowPrefetch(g.Memory(g.Param("v").Base()), "dv", spec.Int8, 2*columns, 1), from: g.GP64(), row: g.GP64(), pair: g.GP64()}
+		ahead: g.NewRowPrefetch(g.Memory(g.Param("v").Base()), "dv", spec.Int8, spec.LineBytes, 1), from: g.GP64(), row: g.GP64(), pair: g.GP64()}
 }
 
 // startColumns goes to the first column of the current queries.
@@ -64,7 +64,10 @@ func (f *valueCodes) nextColumns(name string) {
 	g, bytes := f.g, f.g.GP64()
 	g.ADDQ(operand.Imm(uint64(f.bytes)), f.column)
 	g.SUBQ(operand.Imm(uint64(f.bytes)), f.columns)
-	g.JNZ(operand.LabelRef(name + "same"))
+	g.JG(operand.LabelRef(name + "same"))
+	if f.bytes > codeColumns { // the group may have had fewer
+		g.ADDQ(f.columns, f.column)
+	}
 	g.Move(g.Argument("group"), f.columns)
 	g.MOVQ(g.Argument("lpg"), bytes)
 	g.LEAQ(emit.Indexed(f.pairs, bytes, 4), f.pairs)
@@ -117,6 +120,7 @@ func (f *valueCodes) group(queries int) {
 	}
 	f.start()
 	count := f.pairCount(name)
+	f.ahead.Step(2 * f.bytes)
 	g.AlignLoop()
 	g.Label(name + "pair")
 	f.step(acc, 1)

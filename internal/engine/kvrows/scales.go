@@ -133,7 +133,7 @@ func (r *Reader) copyScales(dst []float32, h lanes.Head, lo, n int) {
 	s := r.x.ScaleRows()
 	groups := s.Dim(3)
 	if r.list.rows.every && (groups == 1 || s.PageSize() >= leastRun) {
-		copyPagedScales(dst, &s, h, lo, n)
+		r.copyPagedScales(dst, &s, h, lo, n)
 		return
 	}
 	if groups > 1 {
@@ -155,8 +155,28 @@ const leastRun = 4
 // leastCopy is the least number of scales that a copy takes less time for than a loop.
 const leastCopy = 8
 
+// gatherScales writes the scales of some whole pages to dst, of up to n of them, and prefetches those
+// of as many after them: pages lie anywhere, so a copy alone would wait for memory.
+func (r *Reader) gatherScales(dst []float32, s *view.Tensor, pages []int32, n, first, pageStride int) int {
+	off, next := r.scaleRows[:len(r.scaleRows)/2], r.scaleRows[len(r.scaleRows)/2:]
+	n = min(n, len(off))
+	size := s.PageSize() * s.Dim(3)
+	for i := range n {
+		at := first + int(pages[i])*pageStride
+		if uint(at) > uint(s.Len()-size) {
+			panic(changed(at, s))
+		}
+		off[i], next[i] = 4*at, 4*at
+		if after := i + n; after < len(pages) {
+			next[i] = 4 * (first + int(pages[after])*pageStride)
+		}
+	}
+	r.gather(view.BytesOf(dst), view.BytesOf(s.F32()), off[:n], next[:n], 4*size)
+	return n
+}
+
 // copyPagedScales is copyScales of pages.
-func copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
+func (r *Reader) copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
 	groups, stride, all := s.Dim(3), s.Stride(2), s.F32()
 	pages, size := s.Pages(h.Batch)
 	first, pageStride := s.At(0, h.Head, 0), s.Stride(0)
@@ -166,8 +186,15 @@ func copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
 		}
 		return
 	}
+	gathers := stride == groups && (groups > 1 || size >= leastCopy)
 	page, row := lo/size, lo%size
 	for i := 0; i < n; page, row = page+1, 0 {
+		if whole := (n - i) / size; gathers && row == 0 && whole > 0 {
+			whole = r.gatherScales(dst[i*groups:], s, pages[page:], whole, first, pageStride)
+			i += whole * size
+			page += whole - 1
+			continue
+		}
 		run, at := min(size-row, n-i), first+int(pages[page])*pageStride+row*stride
 		if groups > 1 || run >= leastCopy {
 			rows.Copy(dst[i*groups:], groups, all[at:], stride, run, groups)
