@@ -65588,7 +65588,7 @@ TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-200
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	MOVBLZX a_Load+168(FP), DX
 	NEGL    DX
-	KMOVW   DX, K3
+	KMOVW   DX, K2
 
 queries:
 	CMPQ a_N+152(FP), $0x04
@@ -65608,17 +65608,10 @@ queries:
 	MOVQ a_Next_len+184(FP), R8
 
 queries4columns:
-	MOVL  $0x0000ffff, R9
-	KMOVW R9, K1
-	KMOVW R9, K2
-	CMPQ  a_Unit_cap+136(FP), $0x10
-	JGE   queries4masked
-	MOVL  $0x0000000f, R9
-	KMOVW R9, K1
-	KXORW K2, K2, K2
-
-queries4masked:
-	KANDW   K3, K2, K1
+	MOVL    $0x0000ffff, R9
+	KMOVW   R9, K1
+	KMOVW   R9, K1
+	KANDW   K2, K1, K3
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65713,52 +65706,52 @@ queries4sums:
 	VPUNPCKLDQ       Z6, Z2, Z10
 	VPUNPCKHDQ       Z6, Z2, Z2
 	VCVTDQ2PS        Z10, Z10
-	VBLENDMPS        (R9), Z0, K3, Z13
+	VBLENDMPS        (R9), Z0, K2, Z13
 	VFMADD231PS.BCST (R10), Z10, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K1, Z13
+	VBLENDMPS        64(R9), Z0, K3, Z13
 	VFMADD231PS.BCST (R10), Z2, Z13
-	VMOVUPS          Z13, K2, 64(R9)
+	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
 	VPUNPCKLDQ       Z7, Z3, Z2
 	VPUNPCKHDQ       Z7, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z13
+	VBLENDMPS        (R9), Z0, K2, Z13
 	VFMADD231PS.BCST 4(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K1, Z13
+	VBLENDMPS        64(R9), Z0, K3, Z13
 	VFMADD231PS.BCST 4(R10), Z3, Z13
-	VMOVUPS          Z13, K2, 64(R9)
+	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
 	VPUNPCKLDQ       Z8, Z4, Z2
 	VPUNPCKHDQ       Z8, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z13
+	VBLENDMPS        (R9), Z0, K2, Z13
 	VFMADD231PS.BCST 8(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K1, Z13
+	VBLENDMPS        64(R9), Z0, K3, Z13
 	VFMADD231PS.BCST 8(R10), Z4, Z13
-	VMOVUPS          Z13, K2, 64(R9)
+	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
 	VPUNPCKLDQ       Z9, Z5, Z2
 	VPUNPCKHDQ       Z9, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z13
+	VBLENDMPS        (R9), Z0, K2, Z13
 	VFMADD231PS.BCST 12(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z0, K1, Z13
+	VBLENDMPS        64(R9), Z0, K3, Z13
 	VFMADD231PS.BCST 12(R10), Z5, Z13
-	VMOVUPS          Z13, K2, 64(R9)
+	VMOVUPS          Z13, K1, 64(R9)
 
 queries4stored:
 	ADDQ $0x10, SI
@@ -65790,17 +65783,10 @@ queries8:
 	MOVQ a_Next_len+184(FP), R8
 
 queries8columns:
-	MOVL  $0x0000ffff, R9
-	KMOVW R9, K1
-	KMOVW R9, K2
-	CMPQ  a_Unit_cap+136(FP), $0x10
-	JGE   queries8masked
-	MOVL  $0x0000000f, R9
-	KMOVW R9, K1
-	KXORW K2, K2, K2
-
-queries8masked:
-	KANDW   K3, K2, K1
+	MOVL    $0x0000ffff, R9
+	KMOVW   R9, K1
+	KMOVW   R9, K1
+	KANDW   K2, K1, K3
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
@@ -65927,104 +65913,104 @@ queries8sums:
 	VPUNPCKLDQ       Z10, Z2, Z19
 	VPUNPCKHDQ       Z10, Z2, Z2
 	VCVTDQ2PS        Z19, Z19
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST (R10), Z19, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST (R10), Z2, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
 	VPUNPCKLDQ       Z11, Z3, Z2
 	VPUNPCKHDQ       Z11, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 4(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 4(R10), Z3, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
 	VPUNPCKLDQ       Z12, Z4, Z2
 	VPUNPCKHDQ       Z12, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 8(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 8(R10), Z4, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
 	VPUNPCKLDQ       Z14, Z5, Z2
 	VPUNPCKHDQ       Z14, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 12(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 12(R10), Z5, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
 	VPUNPCKLDQ       Z15, Z6, Z2
 	VPUNPCKHDQ       Z15, Z6, Z6
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 16(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 16(R10), Z6, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
 	VPUNPCKLDQ       Z16, Z7, Z2
 	VPUNPCKHDQ       Z16, Z7, Z7
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 20(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 20(R10), Z7, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
 	VPUNPCKLDQ       Z17, Z8, Z2
 	VPUNPCKHDQ       Z17, Z8, Z8
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 24(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 24(R10), Z8, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
 	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
 	VPUNPCKLDQ       Z18, Z9, Z2
 	VPUNPCKHDQ       Z18, Z9, Z9
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R9), Z0, K3, Z22
+	VBLENDMPS        (R9), Z0, K2, Z22
 	VFMADD231PS.BCST 28(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        64(R9), Z0, K1, Z22
+	VBLENDMPS        64(R9), Z0, K3, Z22
 	VFMADD231PS.BCST 28(R10), Z9, Z22
-	VMOVUPS          Z22, K2, 64(R9)
+	VMOVUPS          Z22, K1, 64(R9)
 
 queries8stored:
 	ADDQ $0x10, SI

@@ -65,12 +65,14 @@ func (f *vnniValueCodes) findMasks(name string) {
 	g.MOVL(operand.U32(0xffff), bits)
 	g.KMOVW(bits, f.there)
 	g.KMOVW(bits, f.second)
-	g.CMPQ(f.columns, operand.Imm(uint64(f.bytes)))
-	g.JGE(operand.LabelRef(name + "masked"))
-	g.MOVL(operand.U32(0xf), bits)
-	g.KMOVW(bits, f.there)
-	g.KXORW(f.second, f.second, f.second)
-	g.Label(name + "masked")
+	if !f.int4 { // whose groups have no fewer
+		g.CMPQ(f.columns, operand.Imm(uint64(f.bytes)))
+		g.JGE(operand.LabelRef(name + "masked"))
+		g.MOVL(operand.U32(0xf), bits)
+		g.KMOVW(bits, f.there)
+		g.KXORW(f.second, f.second, f.second)
+		g.Label(name + "masked")
+	}
 	g.KANDW(f.load, f.second, f.secondLoaded)
 }
 

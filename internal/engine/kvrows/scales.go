@@ -189,8 +189,8 @@ func (r *Reader) copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo
 	gathers := stride == groups && (groups > 1 || size >= leastCopy)
 	page, row := lo/size, lo%size
 	for i := 0; i < n; page, row = page+1, 0 {
-		if whole := (n - i) / size; gathers && row == 0 && whole > 0 {
-			whole = r.gatherScales(dst[i*groups:], s, pages[page:], whole, first, pageStride)
+		if gathers && row == 0 && n-i >= size {
+			whole := r.gatherScales(dst[i*groups:], s, pages[page:], (n-i)/size, first, pageStride)
 			i += whole * size
 			page += whole - 1
 			continue
