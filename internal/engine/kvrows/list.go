@@ -317,13 +317,18 @@ func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []
 
 // findRows sets off to where the rows of x begin, from row lo on.
 func findRows(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
-	if !x.IsPaged() {
-		at, step := in.of(x.Index(h.Batch, h.Head, lo)), in.of(x.Stride(2))
-		for i := range off {
-			off[i] = at + i*step
-		}
+	if x.IsPaged() {
+		findPaged(off, x, h, lo, in)
 		return
 	}
+	at, step := in.of(x.Index(h.Batch, h.Head, lo)), in.of(x.Stride(2))
+	for i := range off {
+		off[i] = at + i*step
+	}
+}
+
+// findPaged is findRows of rows in pages.
+func findPaged(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
 	most := uint(in.of(x.Len() - x.Dim(3)))
 	pages, size := x.Pages(h.Batch)
 	first, pageStep, step := in.of(x.At(0, h.Head, 0)), in.of(x.Stride(0)), in.of(x.Stride(2))
