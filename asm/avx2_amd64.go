@@ -509,12 +509,12 @@ func skinnyPVRowsInt4AVX2(a ukernel.PVRowsInt8Args)
 // skinnyQKEvenOddAVX2 is SkinnyKernels.QKEvenOdd, see package ukernel.
 //
 //go:noescape
-func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+func skinnyQKEvenOddAVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, scale float32, max []float32, next []int)
 
 // skinnyPVEvenOddAVX2 is SkinnyKernels.PVEvenOdd, see package ukernel.
 //
 //go:noescape
-func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 
 // skinnyHalvesE4M3AVX2 is SkinnyKernels.HalvesE4M3, see package ukernel.
 //

@@ -31448,15 +31448,13 @@ done:
 
 // func skinnyQKRowsAVX2(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyQKRowsAVX2(SB), $688-160
+TEXT ·skinnyQKRowsAVX2(SB), $680-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x000000ff, AX
@@ -31492,7 +31490,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -31506,7 +31504,7 @@ group:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX2<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 288(SP)
+	MOVQ    R8, 280(SP)
 
 group4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -31539,16 +31537,16 @@ group4step:
 	SUBQ       $+256, CX
 	JNZ        group4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group4ahead0:
-	CMPQ           288(SP), $-126
+	CMPQ           280(SP), $-126
 	MOVQ           (BX), R8
 	VBROADCASTF128 (DX)(R8*1), Y8
 	MOVQ           32(BX), R8
@@ -31573,8 +31571,8 @@ group4ahead0:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y9, 296(SP)
-	VMOVUPS        Y8, 328(SP)
+	VMOVUPS        Y9, 288(SP)
+	VMOVUPS        Y8, 320(SP)
 	MOVQ           64(BX), R8
 	VBROADCASTF128 (DX)(R8*1), Y8
 	MOVQ           96(BX), R8
@@ -31634,7 +31632,7 @@ group4next0:
 
 group4next1:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      296(SP), Y10
+	VMOVUPS      288(SP), Y10
 	VBROADCASTSS (DI), Y11
 	VFMADD231PS  Y10, Y11, Y0
 	VFMADD231PS  Y9, Y11, Y1
@@ -31652,7 +31650,7 @@ group4next1:
 	VFMADD231PS  Y9, Y11, Y7
 
 group4next2:
-	VMOVUPS      328(SP), Y9
+	VMOVUPS      320(SP), Y9
 	VBROADCASTSS (DI)(SI*1), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VFMADD231PS  Y8, Y10, Y1
@@ -31687,35 +31685,35 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
 	JEQ    group4next4
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
 	JPS    group4next4
-	VADDPS 160(SP), Y4, Y4
-	VADDPS 192(SP), Y5, Y5
+	VADDPS 152(SP), Y4, Y4
+	VADDPS 184(SP), Y5, Y5
 	JCC    group4next4
-	VADDPS 224(SP), Y6, Y6
-	VADDPS 256(SP), Y7, Y7
+	VADDPS 216(SP), Y6, Y6
+	VADDPS 248(SP), Y7, Y7
 
 group4next4:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
 	JEQ     group4next5
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
 	JPS     group4next5
-	VMOVUPS Y4, 160(SP)
-	VMOVUPS Y5, 192(SP)
+	VMOVUPS Y4, 152(SP)
+	VMOVUPS Y5, 184(SP)
 	JCC     group4next5
-	VMOVUPS Y6, 224(SP)
-	VMOVUPS Y7, 256(SP)
+	VMOVUPS Y6, 216(SP)
+	VMOVUPS Y7, 248(SP)
 
 group4next5:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -31754,10 +31752,10 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 368(SP)
-	VMOVUPS        Y12, 432(SP)
-	VMOVUPS        Y9, 496(SP)
-	VMOVUPS        Y8, 560(SP)
+	VMOVUPS        Y11, 360(SP)
+	VMOVUPS        Y12, 424(SP)
+	VMOVUPS        Y9, 488(SP)
+	VMOVUPS        Y8, 552(SP)
 	MOVQ           64(BX), R8
 	VBROADCASTF128 -16(DX)(R8*1), Y8
 	MOVQ           96(BX), R8
@@ -31782,17 +31780,17 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 400(SP)
-	VMOVUPS        Y12, 464(SP)
-	VMOVUPS        Y9, 528(SP)
-	VMOVUPS        Y8, 592(SP)
+	VMOVUPS        Y11, 392(SP)
+	VMOVUPS        Y12, 456(SP)
+	VMOVUPS        Y9, 520(SP)
+	VMOVUPS        Y8, 584(SP)
 	MOVQ           d+104(FP), R8
 	ANDQ           $0x03, R8
 	IMUL3Q         $-64, R8, R8
 
 restcolumn:
-	VMOVUPS      624(SP)(R8*1), Y8
-	VMOVUPS      656(SP)(R8*1), Y9
+	VMOVUPS      616(SP)(R8*1), Y8
+	VMOVUPS      648(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -31950,15 +31948,13 @@ done:
 
 // func skinnyPVRowsAVX2(o []float32, ldo int, v []float32, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·skinnyPVRowsAVX2(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsAVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x0000007f, AX
@@ -31981,7 +31977,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -32045,12 +32041,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -32085,7 +32081,7 @@ lineseveral:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    o_base+0(FP), AX
@@ -32095,7 +32091,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	ADDQ    R8, AX
@@ -32126,9 +32122,9 @@ lineseveralzero:
 	VXORPS Y7, Y7, Y7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -32164,12 +32160,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -32238,12 +32234,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -32321,12 +32317,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -32371,7 +32367,7 @@ linegroup4store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    R8, AX
@@ -32391,7 +32387,7 @@ lineseveralstore:
 	VMOVUPS Y7, 32(AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -32421,7 +32417,7 @@ rest2group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -32431,7 +32427,7 @@ rest2group:
 	JE         rest2severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMOVUPS    (AX), Y0
 	VMASKMOVPS 32(AX), Y8, Y1
 	ADDQ       CX, AX
@@ -32463,13 +32459,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ         24(SP), AX
+	MOVQ         8(SP), AX
 	MOVQ         $0x00000004, CX
 	CMPQ         AX, CX
 	CMOVQGT      CX, AX
 	LEAQ         heightsAVX2<>+56(SB), CX
 	MOVQ         (CX)(AX*8), AX
-	MOVQ         AX, 16(SP)
+	MOVQ         AX, (SP)
 	MOVQ         BX, R8
 	MOVQ         v_base+32(FP), AX
 	LEAQ         (AX)(R11*4), AX
@@ -32480,7 +32476,7 @@ rest2severalbegin:
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -32511,7 +32507,7 @@ rest2group4turn:
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -32534,7 +32530,7 @@ rest2group4next1:
 	MOVQ         (R8), CX
 	VMOVUPS      (AX)(CX*1), Y9
 	VMASKMOVPS   32(AX)(CX*1), Y8, Y10
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -32560,7 +32556,7 @@ rest2group4next2:
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y8, 32(AX)
 	ADDQ       CX, AX
@@ -32580,7 +32576,7 @@ rest2group4store:
 	VMASKMOVPS Y7, Y8, 32(AX)
 
 rest2severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest2group
 	ADDQ $0x10, R11
@@ -32606,7 +32602,7 @@ rest1group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -32616,7 +32612,7 @@ rest1group:
 	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	ADDQ       CX, AX
 	DECQ       DX
@@ -32640,13 +32636,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ         24(SP), AX
+	MOVQ         8(SP), AX
 	MOVQ         $0x00000004, CX
 	CMPQ         AX, CX
 	CMOVQGT      CX, AX
 	LEAQ         heightsAVX2<>+56(SB), CX
 	MOVQ         (CX)(AX*8), AX
-	MOVQ         AX, 16(SP)
+	MOVQ         AX, (SP)
 	MOVQ         BX, R8
 	MOVQ         v_base+32(FP), AX
 	LEAQ         (AX)(R11*4), AX
@@ -32656,7 +32652,7 @@ rest1severalbegin:
 	JZ           rest1group4keys
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next0
@@ -32682,7 +32678,7 @@ rest1group4keys:
 rest1group4turn:
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next1
@@ -32700,7 +32696,7 @@ rest1group4next1:
 	ADDQ         DI, R9
 	MOVQ         (R8), CX
 	VMASKMOVPS   (AX)(CX*1), Y8, Y9
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next2
@@ -32722,7 +32718,7 @@ rest1group4next2:
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	ADDQ       CX, AX
 	DECQ       DX
@@ -32738,7 +32734,7 @@ rest1group4store:
 	VMASKMOVPS Y3, Y8, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x08, R11
@@ -32764,15 +32760,13 @@ done:
 
 // func skinnyQKRowsF16AVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·skinnyQKRowsF16AVX2(SB), $1392-160
+TEXT ·skinnyQKRowsF16AVX2(SB), $1384-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -32784,7 +32778,7 @@ TEXT ·skinnyQKRowsF16AVX2(SB), $1392-160
 	SHLQ    $0x02, SI
 	XORQ    R8, R8
 	MOVQ    $0x00000100, R9
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -32811,14 +32805,14 @@ group:
 	MOVQ           next_base+136(FP), AX
 	MOVQ           AX, next_cap+152(FP)
 	MOVQ           (AX), AX
-	ADDQ           16(SP), AX
+	ADDQ           k_base+24(FP), AX
 	MOVQ           next_len+144(FP), CX
 	MOVQ           d+104(FP), R10
 	MOVQ           R10, k_cap+40(FP)
 	MOVQ           $0x00000000, s_cap+16(FP)
 	MOVQ           n+96(FP), R10
 	SUBQ           s_len+8(FP), R10
-	CMPQ           8(SP), $0x00
+	CMPQ           16(SP), $0x00
 	JNE            loaded
 	MOVQ           32(BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y0
@@ -32848,10 +32842,10 @@ group:
 	VPUNPCKHDQ     Y1, Y4, Y4
 	VPUNPCKLDQ     Y2, Y0, Y1
 	VPUNPCKHDQ     Y2, Y0, Y0
-	VMOVUPS        Y3, 296(SP)(R8*1)
-	VMOVUPS        Y4, 360(SP)(R8*1)
-	VMOVUPS        Y1, 424(SP)(R8*1)
-	VMOVUPS        Y0, 488(SP)(R8*1)
+	VMOVUPS        Y3, 288(SP)(R8*1)
+	VMOVUPS        Y4, 352(SP)(R8*1)
+	VMOVUPS        Y1, 416(SP)(R8*1)
+	VMOVUPS        Y0, 480(SP)(R8*1)
 	MOVQ           (BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y0
 	MOVQ           64(BX), R10
@@ -32880,22 +32874,22 @@ group:
 	VPUNPCKHDQ     Y1, Y4, Y4
 	VPUNPCKLDQ     Y2, Y0, Y1
 	VPUNPCKHDQ     Y2, Y0, Y0
-	VPUNPCKLQDQ    296(SP)(R8*1), Y3, Y2
-	VPUNPCKHQDQ    296(SP)(R8*1), Y3, Y3
-	VMOVUPS        Y2, 296(SP)(R8*1)
-	VMOVUPS        Y3, 328(SP)(R8*1)
-	VPUNPCKLQDQ    360(SP)(R8*1), Y4, Y2
-	VPUNPCKHQDQ    360(SP)(R8*1), Y4, Y4
-	VMOVUPS        Y2, 360(SP)(R8*1)
-	VMOVUPS        Y4, 392(SP)(R8*1)
-	VPUNPCKLQDQ    424(SP)(R8*1), Y1, Y2
-	VPUNPCKHQDQ    424(SP)(R8*1), Y1, Y1
-	VMOVUPS        Y2, 424(SP)(R8*1)
-	VMOVUPS        Y1, 456(SP)(R8*1)
-	VPUNPCKLQDQ    488(SP)(R8*1), Y0, Y1
-	VPUNPCKHQDQ    488(SP)(R8*1), Y0, Y0
-	VMOVUPS        Y1, 488(SP)(R8*1)
-	VMOVUPS        Y0, 520(SP)(R8*1)
+	VPUNPCKLQDQ    288(SP)(R8*1), Y3, Y2
+	VPUNPCKHQDQ    288(SP)(R8*1), Y3, Y3
+	VMOVUPS        Y2, 288(SP)(R8*1)
+	VMOVUPS        Y3, 320(SP)(R8*1)
+	VPUNPCKLQDQ    352(SP)(R8*1), Y4, Y2
+	VPUNPCKHQDQ    352(SP)(R8*1), Y4, Y4
+	VMOVUPS        Y2, 352(SP)(R8*1)
+	VMOVUPS        Y4, 384(SP)(R8*1)
+	VPUNPCKLQDQ    416(SP)(R8*1), Y1, Y2
+	VPUNPCKHQDQ    416(SP)(R8*1), Y1, Y1
+	VMOVUPS        Y2, 416(SP)(R8*1)
+	VMOVUPS        Y1, 448(SP)(R8*1)
+	VPUNPCKLQDQ    480(SP)(R8*1), Y0, Y1
+	VPUNPCKHQDQ    480(SP)(R8*1), Y0, Y0
+	VMOVUPS        Y1, 480(SP)(R8*1)
+	VMOVUPS        Y0, 512(SP)(R8*1)
 
 loaded:
 	MOVQ  d+104(FP), R10
@@ -32906,9 +32900,9 @@ loaded:
 	MOVQ  R11, max_len+120(FP)
 	SHLQ  $0x01, R10
 	NEGQ  R10
-	MOVQ  R10, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R10, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R11
 	SUBQ  s_len+8(FP), R11
 	CMPQ  R11, $0x04
@@ -32918,13 +32912,13 @@ loaded:
 	MOVQ off_len+56(FP), R11
 	SUBQ $0x10, R11
 	MOVQ $0x00000080, R10
-	ADDQ R10, (SP)
+	ADDQ R10, 8(SP)
 	CMPQ R11, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R10, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R10, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R10
@@ -32936,7 +32930,7 @@ begin:
 	CMOVQGT R11, R10
 	LEAQ    heightsAVX2<>+56(SB), R11
 	MOVQ    (R11)(R10*8), R10
-	MOVQ    R10, 288(SP)
+	MOVQ    R10, 280(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R10
@@ -32968,12 +32962,12 @@ ahead4step:
 	SUBQ       $+128, CX
 	JNZ        ahead4ahead0
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         ahead4ahead0
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead4ahead0:
@@ -32983,26 +32977,26 @@ ahead4ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead4ahead2
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         ahead4ahead2
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead4ahead2:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead4more:
 	ADDQ           $+16, DX
-	CMPQ           288(SP), $-126
-	VCVTPH2PS      296(SP)(R8*1), Y10
+	CMPQ           280(SP), $-126
+	VCVTPH2PS      288(SP)(R8*1), Y10
 	MOVQ           32(BX), R10
-	VCVTPH2PS      312(SP)(R8*1), Y11
+	VCVTPH2PS      304(SP)(R8*1), Y11
 	VBROADCASTF128 (DX)(R10*1), Y8
 	VBROADCASTSS   (DI), Y9
 	MOVQ           96(BX), R10
@@ -33033,9 +33027,9 @@ ahead4next0:
 	VBROADCASTF128 (DX)(R10*1), Y10
 	MOVQ           112(BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y11
-	VCVTPH2PS      328(SP)(R8*1), Y12
+	VCVTPH2PS      320(SP)(R8*1), Y12
 	VBLENDPS       $0xf0, Y11, Y10, Y10
-	VCVTPH2PS      344(SP)(R8*1), Y13
+	VCVTPH2PS      336(SP)(R8*1), Y13
 	MOVQ           56(BX), R10
 	VBROADCASTSS   (DI)(SI*1), Y14
 	VFMADD231PS    Y12, Y14, Y0
@@ -33067,14 +33061,14 @@ ahead4next1:
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
 	LEAQ           (DI)(SI*2), DI
-	VMOVUPS        Y11, 296(SP)(R9*1)
-	VCVTPH2PS      360(SP)(R8*1), Y10
-	VCVTPH2PS      376(SP)(R8*1), Y11
-	VMOVUPS        Y12, 360(SP)(R9*1)
+	VMOVUPS        Y11, 288(SP)(R9*1)
+	VCVTPH2PS      352(SP)(R8*1), Y10
+	VCVTPH2PS      368(SP)(R8*1), Y11
+	VMOVUPS        Y12, 352(SP)(R9*1)
 	VBROADCASTSS   (DI), Y12
-	VMOVUPS        Y9, 424(SP)(R9*1)
+	VMOVUPS        Y9, 416(SP)(R9*1)
 	VFMADD231PS    Y10, Y12, Y0
-	VMOVUPS        Y8, 488(SP)(R9*1)
+	VMOVUPS        Y8, 480(SP)(R9*1)
 	VFMADD231PS    Y11, Y12, Y1
 	JEQ            ahead4next2
 	VBROADCASTSS   4(DI), Y8
@@ -33100,9 +33094,9 @@ ahead4next2:
 	MOVQ           72(BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y10
 	VBLENDPS       $0xf0, Y10, Y9, Y9
-	VCVTPH2PS      392(SP)(R8*1), Y12
+	VCVTPH2PS      384(SP)(R8*1), Y12
 	MOVQ           16(BX), R10
-	VCVTPH2PS      408(SP)(R8*1), Y13
+	VCVTPH2PS      400(SP)(R8*1), Y13
 	VBROADCASTF128 (DX)(R10*1), Y10
 	VBROADCASTSS   (DI)(SI*1), Y11
 	MOVQ           80(BX), R10
@@ -33135,15 +33129,15 @@ ahead4next3:
 	VPUNPCKHWD     Y11, Y10, Y10
 	LEAQ           (DI)(SI*2), DI
 	VPUNPCKLDQ     Y9, Y12, Y11
-	VCVTPH2PS      424(SP)(R8*1), Y13
+	VCVTPH2PS      416(SP)(R8*1), Y13
 	VPUNPCKHDQ     Y9, Y12, Y12
-	VCVTPH2PS      440(SP)(R8*1), Y14
+	VCVTPH2PS      432(SP)(R8*1), Y14
 	VBROADCASTSS   (DI), Y15
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VFMADD231PS    Y13, Y15, Y0
 	VPUNPCKHDQ     Y10, Y8, Y8
 	VFMADD231PS    Y14, Y15, Y1
-	VPUNPCKLQDQ    296(SP)(R9*1), Y11, Y10
+	VPUNPCKLQDQ    288(SP)(R9*1), Y11, Y10
 	JEQ            ahead4next4
 	VBROADCASTSS   4(DI), Y15
 	VFMADD231PS    Y13, Y15, Y2
@@ -33158,23 +33152,23 @@ ahead4next3:
 	VFMADD231PS    Y14, Y15, Y7
 
 ahead4next4:
-	VPUNPCKHQDQ  296(SP)(R9*1), Y11, Y11
-	VMOVUPS      Y10, 296(SP)(R9*1)
-	VMOVUPS      Y11, 328(SP)(R9*1)
-	VPUNPCKLQDQ  360(SP)(R9*1), Y12, Y10
-	VPUNPCKHQDQ  360(SP)(R9*1), Y12, Y12
-	VMOVUPS      Y10, 360(SP)(R9*1)
-	VMOVUPS      Y12, 392(SP)(R9*1)
-	VPUNPCKLQDQ  424(SP)(R9*1), Y9, Y10
-	VPUNPCKHQDQ  424(SP)(R9*1), Y9, Y9
-	VMOVUPS      Y10, 424(SP)(R9*1)
-	VCVTPH2PS    456(SP)(R8*1), Y10
-	VCVTPH2PS    472(SP)(R8*1), Y11
-	VMOVUPS      Y9, 456(SP)(R9*1)
+	VPUNPCKHQDQ  288(SP)(R9*1), Y11, Y11
+	VMOVUPS      Y10, 288(SP)(R9*1)
+	VMOVUPS      Y11, 320(SP)(R9*1)
+	VPUNPCKLQDQ  352(SP)(R9*1), Y12, Y10
+	VPUNPCKHQDQ  352(SP)(R9*1), Y12, Y12
+	VMOVUPS      Y10, 352(SP)(R9*1)
+	VMOVUPS      Y12, 384(SP)(R9*1)
+	VPUNPCKLQDQ  416(SP)(R9*1), Y9, Y10
+	VPUNPCKHQDQ  416(SP)(R9*1), Y9, Y9
+	VMOVUPS      Y10, 416(SP)(R9*1)
+	VCVTPH2PS    448(SP)(R8*1), Y10
+	VCVTPH2PS    464(SP)(R8*1), Y11
+	VMOVUPS      Y9, 448(SP)(R9*1)
 	VBROADCASTSS (DI)(SI*1), Y12
-	VPUNPCKLQDQ  488(SP)(R9*1), Y8, Y9
+	VPUNPCKLQDQ  480(SP)(R9*1), Y8, Y9
 	VFMADD231PS  Y10, Y12, Y0
-	VPUNPCKHQDQ  488(SP)(R9*1), Y8, Y8
+	VPUNPCKHQDQ  480(SP)(R9*1), Y8, Y8
 	VFMADD231PS  Y11, Y12, Y1
 	JEQ          ahead4next5
 	VBROADCASTSS 4(DI)(SI*1), Y12
@@ -33190,11 +33184,11 @@ ahead4next4:
 	VFMADD231PS  Y11, Y12, Y7
 
 ahead4next5:
-	VMOVUPS      Y9, 488(SP)(R9*1)
-	VMOVUPS      Y8, 520(SP)(R9*1)
+	VMOVUPS      Y9, 480(SP)(R9*1)
+	VMOVUPS      Y8, 512(SP)(R9*1)
 	LEAQ         (DI)(SI*2), DI
-	VCVTPH2PS    488(SP)(R8*1), Y8
-	VCVTPH2PS    504(SP)(R8*1), Y9
+	VCVTPH2PS    480(SP)(R8*1), Y8
+	VCVTPH2PS    496(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -33212,8 +33206,8 @@ ahead4next5:
 	VFMADD231PS  Y9, Y10, Y7
 
 ahead4next6:
-	VCVTPH2PS    520(SP)(R8*1), Y8
-	VCVTPH2PS    536(SP)(R8*1), Y9
+	VCVTPH2PS    512(SP)(R8*1), Y8
+	VCVTPH2PS    528(SP)(R8*1), Y9
 	VBROADCASTSS (DI)(SI*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -33242,43 +33236,43 @@ ahead4rest:
 	MOVQ d+104(FP), R10
 	ANDQ $0x07, R10
 	JZ   ahead4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
 	JEQ    ahead4next8
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
 	JPS    ahead4next8
-	VADDPS 160(SP), Y4, Y4
-	VADDPS 192(SP), Y5, Y5
+	VADDPS 152(SP), Y4, Y4
+	VADDPS 184(SP), Y5, Y5
 	JCC    ahead4next8
-	VADDPS 224(SP), Y6, Y6
-	VADDPS 256(SP), Y7, Y7
+	VADDPS 216(SP), Y6, Y6
+	VADDPS 248(SP), Y7, Y7
 
 ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
 	JEQ     ahead4next9
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
 	JPS     ahead4next9
-	VMOVUPS Y4, 160(SP)
-	VMOVUPS Y5, 192(SP)
+	VMOVUPS Y4, 152(SP)
+	VMOVUPS Y5, 184(SP)
 	JCC     ahead4next9
-	VMOVUPS Y6, 224(SP)
-	VMOVUPS Y7, 256(SP)
+	VMOVUPS Y6, 216(SP)
+	VMOVUPS Y7, 248(SP)
 
 ahead4next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -33289,7 +33283,7 @@ ahead4store:
 
 	// The remaining columns.
 rest:
-	MOVQ           $0x00000000, 8(SP)
+	MOVQ           $0x00000000, 16(SP)
 	MOVQ           d+104(FP), R10
 	ANDQ           $0x07, R10
 	LEAQ           (DX)(R10*2), DX
@@ -33322,10 +33316,10 @@ rest:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VMOVUPS        Y11, 296(SP)(R10*1)
-	VMOVUPS        Y12, 360(SP)(R10*1)
-	VMOVUPS        Y9, 424(SP)(R10*1)
-	VMOVUPS        Y8, 488(SP)(R10*1)
+	VMOVUPS        Y11, 288(SP)(R10*1)
+	VMOVUPS        Y12, 352(SP)(R10*1)
+	VMOVUPS        Y9, 416(SP)(R10*1)
+	VMOVUPS        Y8, 480(SP)(R10*1)
 	MOVQ           (BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           64(BX), R11
@@ -33354,32 +33348,32 @@ rest:
 	VPUNPCKHDQ     Y9, Y12, Y12
 	VPUNPCKLDQ     Y10, Y8, Y9
 	VPUNPCKHDQ     Y10, Y8, Y8
-	VPUNPCKLQDQ    296(SP)(R10*1), Y11, Y10
-	VPUNPCKHQDQ    296(SP)(R10*1), Y11, Y11
-	VMOVUPS        Y10, 296(SP)(R10*1)
-	VMOVUPS        Y11, 328(SP)(R10*1)
-	VPUNPCKLQDQ    360(SP)(R10*1), Y12, Y10
-	VPUNPCKHQDQ    360(SP)(R10*1), Y12, Y12
-	VMOVUPS        Y10, 360(SP)(R10*1)
-	VMOVUPS        Y12, 392(SP)(R10*1)
-	VPUNPCKLQDQ    424(SP)(R10*1), Y9, Y10
-	VPUNPCKHQDQ    424(SP)(R10*1), Y9, Y9
-	VMOVUPS        Y10, 424(SP)(R10*1)
-	VMOVUPS        Y9, 456(SP)(R10*1)
-	VPUNPCKLQDQ    488(SP)(R10*1), Y8, Y9
-	VPUNPCKHQDQ    488(SP)(R10*1), Y8, Y8
-	VMOVUPS        Y9, 488(SP)(R10*1)
-	VMOVUPS        Y8, 520(SP)(R10*1)
+	VPUNPCKLQDQ    288(SP)(R10*1), Y11, Y10
+	VPUNPCKHQDQ    288(SP)(R10*1), Y11, Y11
+	VMOVUPS        Y10, 288(SP)(R10*1)
+	VMOVUPS        Y11, 320(SP)(R10*1)
+	VPUNPCKLQDQ    352(SP)(R10*1), Y12, Y10
+	VPUNPCKHQDQ    352(SP)(R10*1), Y12, Y12
+	VMOVUPS        Y10, 352(SP)(R10*1)
+	VMOVUPS        Y12, 384(SP)(R10*1)
+	VPUNPCKLQDQ    416(SP)(R10*1), Y9, Y10
+	VPUNPCKHQDQ    416(SP)(R10*1), Y9, Y9
+	VMOVUPS        Y10, 416(SP)(R10*1)
+	VMOVUPS        Y9, 448(SP)(R10*1)
+	VPUNPCKLQDQ    480(SP)(R10*1), Y8, Y9
+	VPUNPCKHQDQ    480(SP)(R10*1), Y8, Y8
+	VMOVUPS        Y9, 480(SP)(R10*1)
+	VMOVUPS        Y8, 512(SP)(R10*1)
 
 restword:
-	VCVTPH2PS 296(SP)(R10*1), Y8
-	VCVTPH2PS 312(SP)(R10*1), Y9
-	VMOVUPS   Y8, 816(SP)(R10*2)
-	VMOVUPS   Y9, 848(SP)(R10*2)
-	VCVTPH2PS 328(SP)(R10*1), Y8
-	VCVTPH2PS 344(SP)(R10*1), Y9
-	VMOVUPS   Y8, 880(SP)(R10*2)
-	VMOVUPS   Y9, 912(SP)(R10*2)
+	VCVTPH2PS 288(SP)(R10*1), Y8
+	VCVTPH2PS 304(SP)(R10*1), Y9
+	VMOVUPS   Y8, 808(SP)(R10*2)
+	VMOVUPS   Y9, 840(SP)(R10*2)
+	VCVTPH2PS 320(SP)(R10*1), Y8
+	VCVTPH2PS 336(SP)(R10*1), Y9
+	VMOVUPS   Y8, 872(SP)(R10*2)
+	VMOVUPS   Y9, 904(SP)(R10*2)
 	ADDQ      $+64, R10
 	CMPQ      R10, $+256
 	JNE       restword
@@ -33388,8 +33382,8 @@ restword:
 	IMUL3Q    $-64, R10, R10
 
 restcolumn:
-	VMOVUPS      1328(SP)(R10*1), Y8
-	VMOVUPS      1360(SP)(R10*1), Y9
+	VMOVUPS      1320(SP)(R10*1), Y8
+	VMOVUPS      1352(SP)(R10*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -33537,7 +33531,7 @@ store1end:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -33555,15 +33549,13 @@ done:
 
 // func skinnyPVRowsF16AVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·skinnyPVRowsF16AVX2(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -33586,7 +33578,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -33654,12 +33646,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -33710,7 +33702,7 @@ lineseveral:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    o_base+0(FP), AX
@@ -33720,7 +33712,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	ADDQ    R8, AX
@@ -33751,9 +33743,9 @@ lineseveralzero:
 	VXORPS Y7, Y7, Y7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -33791,12 +33783,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -33867,12 +33859,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -33952,12 +33944,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -34002,7 +33994,7 @@ linegroup4store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    R8, AX
@@ -34022,7 +34014,7 @@ lineseveralstore:
 	VMOVUPS Y7, 32(AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -34064,7 +34056,7 @@ rest2group:
 	MOVQ       $0x00000004, DX
 	CMPQ       AX, DX
 	CMOVQGT    DX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -34074,7 +34066,7 @@ rest2group:
 	JE         rest2severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
 	VMOVUPS    (AX)(CX*4), Y1
 	ADDQ       DX, AX
@@ -34106,13 +34098,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, DX
 	CMPQ    AX, DX
 	CMOVQGT DX, AX
 	LEAQ    heightsAVX2<>+56(SB), DX
 	MOVQ    (DX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -34127,7 +34119,7 @@ rest2group4turn:
 	VCVTPH2PS    (AX)(DX*1), Y9
 	LEAQ         (DX)(CX*2), DX
 	VCVTPH2PS    (AX)(DX*1), Y10
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -34153,7 +34145,7 @@ rest2group4next0:
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
 	VMOVUPS    Y1, (AX)(CX*4)
 	ADDQ       DX, AX
@@ -34173,7 +34165,7 @@ rest2group4store:
 	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest2group
 	ADDQ $0x10, R11
@@ -34203,7 +34195,7 @@ rest1group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -34213,7 +34205,7 @@ rest1group:
 	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	ADDQ       CX, AX
 	DECQ       DX
@@ -34237,13 +34229,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX2<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -34256,7 +34248,7 @@ rest1severalbegin:
 rest1group4turn:
 	MOVQ         (R8), CX
 	VCVTPH2PS    (AX)(CX*1), Y9
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next0
@@ -34278,7 +34270,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	ADDQ       CX, AX
 	DECQ       DX
@@ -34294,7 +34286,7 @@ rest1group4store:
 	VMASKMOVPS Y3, Y8, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x08, R11
@@ -34320,15 +34312,13 @@ done:
 
 // func skinnyQKRowsBF16AVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKRowsBF16AVX2(SB), $1392-160
+TEXT ·skinnyQKRowsBF16AVX2(SB), $1384-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -34340,7 +34330,7 @@ TEXT ·skinnyQKRowsBF16AVX2(SB), $1392-160
 	SHLQ    $0x02, SI
 	XORQ    R8, R8
 	MOVQ    $0x00000100, R9
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -34367,7 +34357,7 @@ group:
 	MOVQ           next_base+136(FP), AX
 	MOVQ           AX, next_cap+152(FP)
 	MOVQ           (AX), AX
-	ADDQ           16(SP), AX
+	ADDQ           k_base+24(FP), AX
 	MOVQ           next_len+144(FP), CX
 	MOVQ           d+104(FP), R10
 	MOVQ           R10, k_cap+40(FP)
@@ -34376,7 +34366,7 @@ group:
 	SUBQ           s_len+8(FP), R10
 	CMPQ           R10, $0x03
 	JL             few
-	CMPQ           8(SP), $0x00
+	CMPQ           16(SP), $0x00
 	JNE            loaded
 	MOVQ           (BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y0
@@ -34402,10 +34392,10 @@ group:
 	VUNPCKHPD      Y1, Y4, Y4
 	VUNPCKLPD      Y2, Y0, Y1
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y3, 296(SP)(R8*1)
-	VMOVUPS        Y4, 360(SP)(R8*1)
-	VMOVUPS        Y1, 424(SP)(R8*1)
-	VMOVUPS        Y0, 488(SP)(R8*1)
+	VMOVUPS        Y3, 288(SP)(R8*1)
+	VMOVUPS        Y4, 352(SP)(R8*1)
+	VMOVUPS        Y1, 416(SP)(R8*1)
+	VMOVUPS        Y0, 480(SP)(R8*1)
 	MOVQ           64(BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y0
 	MOVQ           96(BX), R10
@@ -34430,10 +34420,10 @@ group:
 	VUNPCKHPD      Y1, Y4, Y4
 	VUNPCKLPD      Y2, Y0, Y1
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y3, 328(SP)(R8*1)
-	VMOVUPS        Y4, 392(SP)(R8*1)
-	VMOVUPS        Y1, 456(SP)(R8*1)
-	VMOVUPS        Y0, 520(SP)(R8*1)
+	VMOVUPS        Y3, 320(SP)(R8*1)
+	VMOVUPS        Y4, 384(SP)(R8*1)
+	VMOVUPS        Y1, 448(SP)(R8*1)
+	VMOVUPS        Y0, 512(SP)(R8*1)
 
 loaded:
 	MOVQ  d+104(FP), R10
@@ -34444,9 +34434,9 @@ loaded:
 	MOVQ  R11, max_len+120(FP)
 	SHLQ  $0x01, R10
 	NEGQ  R10
-	MOVQ  R10, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R10, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R11
 	SUBQ  s_len+8(FP), R11
 	CMPQ  R11, $0x04
@@ -34456,13 +34446,13 @@ loaded:
 	MOVQ off_len+56(FP), R11
 	SUBQ $0x10, R11
 	MOVQ $0x00000080, R10
-	ADDQ R10, (SP)
+	ADDQ R10, 8(SP)
 	CMPQ R11, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R10, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R10, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R10
@@ -34479,7 +34469,7 @@ group2:
 	CMOVQGT R11, R10
 	LEAQ    heightsAVX2<>+56(SB), R11
 	MOVQ    (R11)(R10*8), R10
-	MOVQ    R10, 288(SP)
+	MOVQ    R10, 280(SP)
 
 group2segment:
 	MOVQ   k_cap+40(FP), R10
@@ -34506,12 +34496,12 @@ group2step:
 	SUBQ       $+128, CX
 	JNZ        group2ahead0
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         group2ahead0
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group2ahead0:
@@ -34521,16 +34511,16 @@ group2ahead0:
 	SUBQ       $+128, CX
 	JNZ        group2ahead2
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         group2ahead2
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group2ahead2:
-	CMPQ           288(SP), $-126
+	CMPQ           280(SP), $-126
 	MOVQ           (BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y8
 	MOVQ           32(BX), R10
@@ -34555,9 +34545,9 @@ group2ahead2:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y12, 296(SP)
-	VMOVUPS        Y9, 328(SP)
-	VMOVUPS        Y8, 360(SP)
+	VMOVUPS        Y12, 288(SP)
+	VMOVUPS        Y9, 320(SP)
+	VMOVUPS        Y8, 352(SP)
 	MOVQ           64(BX), R10
 	VBROADCASTF128 (DX)(R10*1), Y8
 	MOVQ           96(BX), R10
@@ -34605,7 +34595,7 @@ group2next0:
 
 group2next1:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      296(SP), Y10
+	VMOVUPS      288(SP), Y10
 	VPSLLD       $0x10, Y10, Y11
 	VPSLLD       $0x10, Y13, Y12
 	VBROADCASTSS (DI), Y14
@@ -34629,7 +34619,7 @@ group2next2:
 
 group2next3:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      328(SP), Y10
+	VMOVUPS      320(SP), Y10
 	VPSLLD       $0x10, Y10, Y11
 	VPSLLD       $0x10, Y9, Y12
 	VBROADCASTSS (DI), Y13
@@ -34653,7 +34643,7 @@ group2next4:
 
 group2next5:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      360(SP), Y9
+	VMOVUPS      352(SP), Y9
 	VPSLLD       $0x10, Y9, Y10
 	VPSLLD       $0x10, Y8, Y11
 	VBROADCASTSS (DI), Y12
@@ -34693,23 +34683,23 @@ group2rest:
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group2added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
 	JEQ    group2next8
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
 
 group2next8:
 group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
 	JEQ     group2next9
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
 
 group2next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -34725,7 +34715,7 @@ ahead4:
 	CMOVQGT R11, R10
 	LEAQ    heightsAVX2<>+40(SB), R11
 	MOVQ    (R11)(R10*8), R10
-	MOVQ    R10, 288(SP)
+	MOVQ    R10, 280(SP)
 
 ahead4segment:
 	MOVQ   k_cap+40(FP), R10
@@ -34757,12 +34747,12 @@ ahead4step:
 	SUBQ       $+128, CX
 	JNZ        ahead4ahead0
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         ahead4ahead0
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead4ahead0:
@@ -34772,27 +34762,27 @@ ahead4ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead4ahead2
 	MOVQ       next_cap+152(FP), R10
-	CMPQ       R10, 24(SP)
+	CMPQ       R10, off_cap+64(FP)
 	JE         ahead4ahead2
 	ADDQ       $0x08, R10
 	MOVQ       R10, next_cap+152(FP)
 	MOVQ       (R10), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead4ahead2:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead4more:
 	ADDQ           $+16, DX
-	CMPQ           288(SP), $-126
-	VMOVUPS        296(SP)(R8*1), Y10
+	CMPQ           280(SP), $-126
+	VMOVUPS        288(SP)(R8*1), Y10
 	MOVQ           (BX), R10
 	VPSLLD         $0x10, Y10, Y10
-	VMOVUPS        328(SP)(R8*1), Y11
+	VMOVUPS        320(SP)(R8*1), Y11
 	VBROADCASTF128 (DX)(R10*1), Y8
 	VPSLLD         $0x10, Y11, Y11
 	VBROADCASTSS   (DI), Y9
@@ -34820,9 +34810,9 @@ ahead4next0:
 	VBROADCASTF128 (DX)(R10*1), Y10
 	MOVQ           48(BX), R10
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y14
-	VANDPS         296(SP)(R8*1), Y14, Y13
+	VANDPS         288(SP)(R8*1), Y14, Y13
 	VINSERTF128    $0x01, (DX)(R10*1), Y10, Y10
-	VANDPS         328(SP)(R8*1), Y14, Y14
+	VANDPS         320(SP)(R8*1), Y14, Y14
 	VBROADCASTSS   (DI)(SI*1), Y11
 	MOVQ           24(BX), R10
 	VFMADD231PS    Y13, Y11, Y0
@@ -34848,25 +34838,25 @@ ahead4next1:
 	VUNPCKHPS    Y11, Y10, Y10
 	LEAQ         (DI)(SI*2), DI
 	VUNPCKLPD    Y9, Y12, Y11
-	VMOVUPS      360(SP)(R8*1), Y13
+	VMOVUPS      352(SP)(R8*1), Y13
 	VUNPCKHPD    Y9, Y12, Y12
 	VPSLLD       $0x10, Y13, Y13
-	VMOVUPS      392(SP)(R8*1), Y14
+	VMOVUPS      384(SP)(R8*1), Y14
 	VUNPCKLPD    Y10, Y8, Y9
 	VPSLLD       $0x10, Y14, Y14
 	VBROADCASTSS (DI), Y15
 	VUNPCKHPD    Y10, Y8, Y8
 	VFMADD231PS  Y13, Y15, Y0
 	VFMADD231PS  Y14, Y15, Y1
-	VMOVUPS      Y11, 296(SP)(R9*1)
+	VMOVUPS      Y11, 288(SP)(R9*1)
 	VBROADCASTSS 4(DI), Y10
-	VMOVUPS      Y12, 360(SP)(R9*1)
+	VMOVUPS      Y12, 352(SP)(R9*1)
 	VFMADD231PS  Y13, Y10, Y2
 	VFMADD231PS  Y14, Y10, Y3
-	VMOVUPS      Y9, 424(SP)(R9*1)
+	VMOVUPS      Y9, 416(SP)(R9*1)
 	VBROADCASTSS 8(DI), Y9
 	VFMADD231PS  Y13, Y9, Y4
-	VMOVUPS      Y8, 488(SP)(R9*1)
+	VMOVUPS      Y8, 480(SP)(R9*1)
 	VFMADD231PS  Y14, Y9, Y5
 	JEQ          ahead4next2
 	VBROADCASTSS 12(DI), Y8
@@ -34879,9 +34869,9 @@ ahead4next2:
 	MOVQ           96(BX), R10
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y12
 	VINSERTF128    $0x01, (DX)(R10*1), Y8, Y8
-	VANDPS         360(SP)(R8*1), Y12, Y11
+	VANDPS         352(SP)(R8*1), Y12, Y11
 	MOVQ           72(BX), R10
-	VANDPS         392(SP)(R8*1), Y12, Y12
+	VANDPS         384(SP)(R8*1), Y12, Y12
 	VBROADCASTSS   (DI)(SI*1), Y10
 	VBROADCASTF128 (DX)(R10*1), Y9
 	VFMADD231PS    Y11, Y10, Y0
@@ -34907,10 +34897,10 @@ ahead4next3:
 	MOVQ           88(BX), R10
 	LEAQ           (DI)(SI*2), DI
 	VBROADCASTF128 (DX)(R10*1), Y11
-	VMOVUPS        424(SP)(R8*1), Y13
+	VMOVUPS        416(SP)(R8*1), Y13
 	VPSLLD         $0x10, Y13, Y13
 	MOVQ           120(BX), R10
-	VMOVUPS        456(SP)(R8*1), Y14
+	VMOVUPS        448(SP)(R8*1), Y14
 	VINSERTF128    $0x01, (DX)(R10*1), Y11, Y11
 	VPSLLD         $0x10, Y14, Y14
 	VBROADCASTSS   (DI), Y15
@@ -34937,15 +34927,15 @@ ahead4next4:
 	VUNPCKLPD    Y10, Y8, Y9
 	VUNPCKHPD    Y10, Y8, Y8
 	VMOVUPS      constffff0000AVX2<>+0(SB), Y10
-	VMOVUPS      Y11, 328(SP)(R9*1)
-	VANDPS       424(SP)(R8*1), Y10, Y11
-	VANDPS       456(SP)(R8*1), Y10, Y10
-	VMOVUPS      Y12, 392(SP)(R9*1)
+	VMOVUPS      Y11, 320(SP)(R9*1)
+	VANDPS       416(SP)(R8*1), Y10, Y11
+	VANDPS       448(SP)(R8*1), Y10, Y10
+	VMOVUPS      Y12, 384(SP)(R9*1)
 	VBROADCASTSS (DI)(SI*1), Y12
-	VMOVUPS      Y9, 456(SP)(R9*1)
+	VMOVUPS      Y9, 448(SP)(R9*1)
 	VFMADD231PS  Y11, Y12, Y0
 	VFMADD231PS  Y10, Y12, Y1
-	VMOVUPS      Y8, 520(SP)(R9*1)
+	VMOVUPS      Y8, 512(SP)(R9*1)
 	VBROADCASTSS 4(DI)(SI*1), Y8
 	VFMADD231PS  Y11, Y8, Y2
 	VFMADD231PS  Y10, Y8, Y3
@@ -34959,9 +34949,9 @@ ahead4next4:
 
 ahead4next5:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      488(SP)(R8*1), Y8
+	VMOVUPS      480(SP)(R8*1), Y8
 	VPSLLD       $0x10, Y8, Y8
-	VMOVUPS      520(SP)(R8*1), Y9
+	VMOVUPS      512(SP)(R8*1), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
@@ -34979,8 +34969,8 @@ ahead4next5:
 
 ahead4next6:
 	VMOVUPS      constffff0000AVX2<>+0(SB), Y9
-	VANDPS       488(SP)(R8*1), Y9, Y8
-	VANDPS       520(SP)(R8*1), Y9, Y9
+	VANDPS       480(SP)(R8*1), Y9, Y8
+	VANDPS       512(SP)(R8*1), Y9, Y9
 	VBROADCASTSS (DI)(SI*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -35007,39 +34997,39 @@ ahead4rest:
 	MOVQ d+104(FP), R10
 	ANDQ $0x07, R10
 	JZ   ahead4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 ahead4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead4added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
-	VADDPS 160(SP), Y4, Y4
-	VADDPS 192(SP), Y5, Y5
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
+	VADDPS 152(SP), Y4, Y4
+	VADDPS 184(SP), Y5, Y5
 	JEQ    ahead4next8
-	VADDPS 224(SP), Y6, Y6
-	VADDPS 256(SP), Y7, Y7
+	VADDPS 216(SP), Y6, Y6
+	VADDPS 248(SP), Y7, Y7
 
 ahead4next8:
 ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead4store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
-	VMOVUPS Y4, 160(SP)
-	VMOVUPS Y5, 192(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
+	VMOVUPS Y4, 152(SP)
+	VMOVUPS Y5, 184(SP)
 	JEQ     ahead4next9
-	VMOVUPS Y6, 224(SP)
-	VMOVUPS Y7, 256(SP)
+	VMOVUPS Y6, 216(SP)
+	VMOVUPS Y7, 248(SP)
 
 ahead4next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -35050,7 +35040,7 @@ ahead4store:
 
 	// The remaining columns.
 rest:
-	MOVQ           $0x00000000, 8(SP)
+	MOVQ           $0x00000000, 16(SP)
 	MOVQ           d+104(FP), R10
 	ANDQ           $0x07, R10
 	LEAQ           (DX)(R10*2), DX
@@ -35079,10 +35069,10 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 296(SP)(R10*1)
-	VMOVUPS        Y12, 360(SP)(R10*1)
-	VMOVUPS        Y9, 424(SP)(R10*1)
-	VMOVUPS        Y8, 488(SP)(R10*1)
+	VMOVUPS        Y11, 288(SP)(R10*1)
+	VMOVUPS        Y12, 352(SP)(R10*1)
+	VMOVUPS        Y9, 416(SP)(R10*1)
+	VMOVUPS        Y8, 480(SP)(R10*1)
 	MOVQ           64(BX), R11
 	VBROADCASTF128 -16(DX)(R11*1), Y8
 	MOVQ           96(BX), R11
@@ -35107,23 +35097,23 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 328(SP)(R10*1)
-	VMOVUPS        Y12, 392(SP)(R10*1)
-	VMOVUPS        Y9, 456(SP)(R10*1)
-	VMOVUPS        Y8, 520(SP)(R10*1)
+	VMOVUPS        Y11, 320(SP)(R10*1)
+	VMOVUPS        Y12, 384(SP)(R10*1)
+	VMOVUPS        Y9, 448(SP)(R10*1)
+	VMOVUPS        Y8, 512(SP)(R10*1)
 
 restword:
-	VMOVUPS 296(SP)(R10*1), Y8
+	VMOVUPS 288(SP)(R10*1), Y8
 	VPSLLD  $0x10, Y8, Y8
-	VMOVUPS 328(SP)(R10*1), Y9
+	VMOVUPS 320(SP)(R10*1), Y9
 	VPSLLD  $0x10, Y9, Y9
-	VMOVUPS Y8, 816(SP)(R10*2)
-	VMOVUPS Y9, 848(SP)(R10*2)
+	VMOVUPS Y8, 808(SP)(R10*2)
+	VMOVUPS Y9, 840(SP)(R10*2)
 	VMOVUPS constffff0000AVX2<>+0(SB), Y9
-	VANDPS  296(SP)(R10*1), Y9, Y8
-	VANDPS  328(SP)(R10*1), Y9, Y9
-	VMOVUPS Y8, 880(SP)(R10*2)
-	VMOVUPS Y9, 912(SP)(R10*2)
+	VANDPS  288(SP)(R10*1), Y9, Y8
+	VANDPS  320(SP)(R10*1), Y9, Y9
+	VMOVUPS Y8, 872(SP)(R10*2)
+	VMOVUPS Y9, 904(SP)(R10*2)
 	ADDQ    $+64, R10
 	CMPQ    R10, $+256
 	JNE     restword
@@ -35132,8 +35122,8 @@ restword:
 	IMUL3Q  $-64, R10, R10
 
 restcolumn:
-	VMOVUPS      1328(SP)(R10*1), Y8
-	VMOVUPS      1360(SP)(R10*1), Y9
+	VMOVUPS      1320(SP)(R10*1), Y8
+	VMOVUPS      1352(SP)(R10*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -35166,7 +35156,7 @@ plainstore1:
 	MOVQ d+104(FP), AX
 	SHLQ $0x01, AX
 	SUBQ AX, DX
-	MOVQ $0x00000000, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 	// Store 4 lanes.
 store1:
@@ -35289,7 +35279,7 @@ store1end:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -35307,15 +35297,13 @@ done:
 
 // func skinnyPVRowsBF16AVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyPVRowsBF16AVX2(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsBF16AVX2(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -35338,7 +35326,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -35408,12 +35396,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -35472,7 +35460,7 @@ lineseveral:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    o_base+0(FP), AX
@@ -35482,7 +35470,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	ADDQ    R8, AX
@@ -35513,9 +35501,9 @@ lineseveralzero:
 	VXORPS Y7, Y7, Y7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -35555,12 +35543,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -35637,12 +35625,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -35728,12 +35716,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -35782,7 +35770,7 @@ linegroup4store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    R8, AX
@@ -35802,7 +35790,7 @@ lineseveralstore:
 	VMOVUPS Y7, 32(AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -35844,7 +35832,7 @@ rest2group:
 	MOVQ       $0x00000004, DX
 	CMPQ       AX, DX
 	CMOVQGT    DX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -35854,7 +35842,7 @@ rest2group:
 	JE         rest2severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
 	VMOVUPS    (AX)(CX*4), Y1
 	ADDQ       DX, AX
@@ -35886,13 +35874,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, DX
 	CMPQ    AX, DX
 	CMOVQGT DX, AX
 	LEAQ    heightsAVX2<>+56(SB), DX
 	MOVQ    (DX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -35909,7 +35897,7 @@ rest2group4turn:
 	LEAQ         (DX)(CX*2), DX
 	VPMOVZXWD    (AX)(DX*1), Y10
 	VPSLLD       $0x10, Y10, Y10
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -35935,7 +35923,7 @@ rest2group4next0:
 rest2group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
 	VMOVUPS    Y1, (AX)(CX*4)
 	ADDQ       DX, AX
@@ -35955,7 +35943,7 @@ rest2group4store:
 	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest2group
 	ADDQ $0x10, R11
@@ -35985,7 +35973,7 @@ rest1group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       o_base+0(FP), AX
@@ -35995,7 +35983,7 @@ rest1group:
 	JE         rest1severalzero
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	ADDQ       CX, AX
 	DECQ       DX
@@ -36019,13 +36007,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX2<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -36039,7 +36027,7 @@ rest1group4turn:
 	MOVQ         (R8), CX
 	VPMOVZXWD    (AX)(CX*1), Y9
 	VPSLLD       $0x10, Y9, Y9
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next0
@@ -36061,7 +36049,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ       o_cap+16(FP), AX
 	MOVQ       ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	ADDQ       CX, AX
 	DECQ       DX
@@ -36077,7 +36065,7 @@ rest1group4store:
 	VMASKMOVPS Y3, Y8, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x08, R11
@@ -36103,16 +36091,14 @@ done:
 
 // func skinnyQKRowsInt8AVX2(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKRowsInt8AVX2(SB), $1488-200
+TEXT ·skinnyQKRowsInt8AVX2(SB), $1480-200
 	PCALIGN $0x40
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -36150,7 +36136,7 @@ group:
 	MOVQ a_Next_base+176(FP), AX
 	MOVQ AX, a_Next_cap+192(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ a_K_base+24(FP), AX
 	MOVQ a_Next_len+184(FP), CX
 	MOVQ a_Scales_base+72(FP), R8
 	MOVQ R8, a_Scales_len+80(FP)
@@ -36168,7 +36154,7 @@ group:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX2<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 288(SP)
+	MOVQ    R8, 280(SP)
 
 group4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -36198,12 +36184,12 @@ group4step:
 	SUBQ       $+64, CX
 	JNZ        group4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead0:
@@ -36212,12 +36198,12 @@ group4ahead0:
 	SUBQ       $+64, CX
 	JNZ        group4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead1:
@@ -36226,12 +36212,12 @@ group4ahead1:
 	SUBQ       $+64, CX
 	JNZ        group4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead2:
@@ -36240,16 +36226,16 @@ group4ahead2:
 	SUBQ       $+64, CX
 	JNZ        group4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead3:
-	CMPQ           288(SP), $-126
+	CMPQ           280(SP), $-126
 	MOVQ           (BX), R8
 	VBROADCASTF128 (DX)(R8*1), Y8
 	MOVQ           32(BX), R8
@@ -36279,9 +36265,9 @@ group4ahead3:
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
 	MOVQ           a_Scales_len+80(FP), R8
-	VMOVUPS        Y12, 296(SP)
-	VMOVUPS        Y9, 328(SP)
-	VMOVUPS        Y8, 360(SP)
+	VMOVUPS        Y12, 288(SP)
+	VMOVUPS        Y9, 320(SP)
+	VMOVUPS        Y8, 352(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 (DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -36411,7 +36397,7 @@ group4next2:
 
 group4next3:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      296(SP), Y10
+	VMOVUPS      288(SP), Y10
 	VPAND        const000000ffAVX2<>+0(SB), Y10, Y11
 	VPXOR        const4b000080AVX2<>+0(SB), Y11, Y11
 	VSUBPS       const4b000080AVX2<>+0(SB), Y11, Y11
@@ -36512,7 +36498,7 @@ group4next6:
 
 group4next7:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      328(SP), Y10
+	VMOVUPS      320(SP), Y10
 	VPAND        const000000ffAVX2<>+0(SB), Y10, Y11
 	VPXOR        const4b000080AVX2<>+0(SB), Y11, Y11
 	VSUBPS       const4b000080AVX2<>+0(SB), Y11, Y11
@@ -36613,7 +36599,7 @@ group4next10:
 
 group4next11:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      360(SP), Y9
+	VMOVUPS      352(SP), Y9
 	VPAND        const000000ffAVX2<>+0(SB), Y9, Y10
 	VPXOR        const4b000080AVX2<>+0(SB), Y10, Y10
 	VSUBPS       const4b000080AVX2<>+0(SB), Y10, Y10
@@ -36738,35 +36724,35 @@ group4rest:
 group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
 	JEQ    group4next16
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
 	JPS    group4next16
-	VADDPS 160(SP), Y4, Y4
-	VADDPS 192(SP), Y5, Y5
+	VADDPS 152(SP), Y4, Y4
+	VADDPS 184(SP), Y5, Y5
 	JCC    group4next16
-	VADDPS 224(SP), Y6, Y6
-	VADDPS 256(SP), Y7, Y7
+	VADDPS 216(SP), Y6, Y6
+	VADDPS 248(SP), Y7, Y7
 
 group4next16:
 group4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
 	JEQ     group4next17
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
 	JPS     group4next17
-	VMOVUPS Y4, 160(SP)
-	VMOVUPS Y5, 192(SP)
+	VMOVUPS Y4, 152(SP)
+	VMOVUPS Y5, 184(SP)
 	JCC     group4next17
-	VMOVUPS Y6, 224(SP)
-	VMOVUPS Y7, 256(SP)
+	VMOVUPS Y6, 216(SP)
+	VMOVUPS Y7, 248(SP)
 
 group4next17:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -36809,10 +36795,10 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 400(SP)
-	VMOVUPS        Y12, 656(SP)
-	VMOVUPS        Y9, 912(SP)
-	VMOVUPS        Y8, 1168(SP)
+	VMOVUPS        Y11, 392(SP)
+	VMOVUPS        Y12, 648(SP)
+	VMOVUPS        Y9, 904(SP)
+	VMOVUPS        Y8, 1160(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -36841,54 +36827,54 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 432(SP)
-	VMOVUPS        Y12, 688(SP)
-	VMOVUPS        Y9, 944(SP)
-	VMOVUPS        Y8, 1200(SP)
+	VMOVUPS        Y11, 424(SP)
+	VMOVUPS        Y12, 680(SP)
+	VMOVUPS        Y9, 936(SP)
+	VMOVUPS        Y8, 1192(SP)
 
 restword:
-	VMOVUPS   400(SP)(R8*1), Y8
+	VMOVUPS   392(SP)(R8*1), Y8
 	MOVQ      a_Scales_len+80(FP), R9
 	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
 	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS    (R9), Y9, Y9
-	VMOVUPS   Y9, 400(SP)(R8*1)
+	VMOVUPS   Y9, 392(SP)(R8*1)
 	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
 	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
 	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS    (R9), Y9, Y9
-	VMOVUPS   Y9, 464(SP)(R8*1)
+	VMOVUPS   Y9, 456(SP)(R8*1)
 	VPSLLD    $0x08, Y8, Y9
 	VPSRAD    $0x18, Y9, Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    (R9), Y9, Y9
-	VMOVUPS   Y9, 528(SP)(R8*1)
+	VMOVUPS   Y9, 520(SP)(R8*1)
 	VPSRAD    $0x18, Y8, Y8
 	VCVTDQ2PS Y8, Y8
 	VMULPS    (R9), Y8, Y8
-	VMOVUPS   Y8, 592(SP)(R8*1)
-	VMOVUPS   432(SP)(R8*1), Y8
+	VMOVUPS   Y8, 584(SP)(R8*1)
+	VMOVUPS   424(SP)(R8*1), Y8
 	MOVQ      a_Scales_len+80(FP), R9
 	VPAND     const000000ffAVX2<>+0(SB), Y8, Y9
 	VPXOR     const4b000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS    const4b000080AVX2<>+0(SB), Y9, Y9
 	VMULPS    32(R9), Y9, Y9
-	VMOVUPS   Y9, 432(SP)(R8*1)
+	VMOVUPS   Y9, 424(SP)(R8*1)
 	VPAND     const0000ff00AVX2<>+0(SB), Y8, Y9
 	VPXOR     const47008000AVX2<>+0(SB), Y9, Y9
 	VSUBPS    const47008000AVX2<>+0(SB), Y9, Y9
 	VMULPS    32(R9), Y9, Y9
-	VMOVUPS   Y9, 496(SP)(R8*1)
+	VMOVUPS   Y9, 488(SP)(R8*1)
 	VPSLLD    $0x08, Y8, Y9
 	VPSRAD    $0x18, Y9, Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    32(R9), Y9, Y9
-	VMOVUPS   Y9, 560(SP)(R8*1)
+	VMOVUPS   Y9, 552(SP)(R8*1)
 	VPSRAD    $0x18, Y8, Y8
 	VCVTDQ2PS Y8, Y8
 	VMULPS    32(R9), Y8, Y8
-	VMOVUPS   Y8, 624(SP)(R8*1)
+	VMOVUPS   Y8, 616(SP)(R8*1)
 	ADDQ      $+256, R8
 	CMPQ      R8, $+1024
 	JNE       restword
@@ -36897,8 +36883,8 @@ restword:
 	IMUL3Q    $-64, R8, R8
 
 restcolumn:
-	VMOVUPS      1424(SP)(R8*1), Y8
-	VMOVUPS      1456(SP)(R8*1), Y9
+	VMOVUPS      1416(SP)(R8*1), Y8
+	VMOVUPS      1448(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -37056,15 +37042,13 @@ done:
 
 // func skinnyPVRowsInt8AVX2(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyPVRowsInt8AVX2(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt8AVX2(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -37087,7 +37071,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -37163,12 +37147,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -37215,7 +37199,7 @@ lineseveral:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -37225,7 +37209,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	ADDQ    R8, AX
@@ -37256,9 +37240,9 @@ lineseveralzero:
 	VXORPS Y7, Y7, Y7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -37302,12 +37286,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -37396,12 +37380,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -37499,12 +37483,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -37561,7 +37545,7 @@ linegroup4store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    R8, AX
@@ -37581,7 +37565,7 @@ lineseveralstore:
 	VMOVUPS Y7, 32(AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, a_N+152(FP)
@@ -37628,7 +37612,7 @@ rest2group:
 	MOVQ       $0x00000004, DX
 	CMPQ       AX, DX
 	CMOVQGT    DX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       a_Ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       a_O_base+0(FP), AX
@@ -37638,7 +37622,7 @@ rest2group:
 	JE         rest2severalzero
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS (AX), Y8, Y0
 	VMOVUPS    (AX)(CX*4), Y1
 	ADDQ       DX, AX
@@ -37670,13 +37654,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, DX
 	CMPQ    AX, DX
 	CMOVQGT DX, AX
 	LEAQ    heightsAVX2<>+56(SB), DX
 	MOVQ    (DX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -37698,7 +37682,7 @@ rest2group4turn:
 	VMULPS       Y11, Y9, Y9
 	VMULPS       Y11, Y10, Y10
 	ADDQ         a_Lsc+104(FP), R14
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -37724,7 +37708,7 @@ rest2group4next0:
 rest2group4store:
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), DX
-	MOVQ       24(SP), R8
+	MOVQ       8(SP), R8
 	VMASKMOVPS Y0, Y8, (AX)
 	VMOVUPS    Y1, (AX)(CX*4)
 	ADDQ       DX, AX
@@ -37744,7 +37728,7 @@ rest2group4store:
 	VMOVUPS    Y7, (AX)(CX*4)
 
 rest2severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest2group
 	ADDQ $0x10, R11
@@ -37774,7 +37758,7 @@ rest1group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       a_Ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       a_O_base+0(FP), AX
@@ -37784,7 +37768,7 @@ rest1group:
 	JE         rest1severalzero
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	ADDQ       CX, AX
 	DECQ       DX
@@ -37808,13 +37792,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX2<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -37832,7 +37816,7 @@ rest1group4turn:
 	VBROADCASTSS (R14), Y10
 	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+104(FP), R14
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next0
@@ -37854,7 +37838,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	ADDQ       CX, AX
 	DECQ       DX
@@ -37870,7 +37854,7 @@ rest1group4store:
 	VMASKMOVPS Y3, Y8, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest1group
 	ADDQ $0x08, R11
@@ -37899,16 +37883,14 @@ done:
 
 // func skinnyQKRowsInt4AVX2(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyQKRowsInt4AVX2(SB), $2512-200
+TEXT ·skinnyQKRowsInt4AVX2(SB), $2504-200
 	PCALIGN $0x40
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -37947,7 +37929,7 @@ group:
 	MOVQ a_Next_base+176(FP), AX
 	MOVQ AX, a_Next_cap+192(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ a_K_base+24(FP), AX
 	MOVQ a_Next_len+184(FP), CX
 	MOVQ a_Scales_base+72(FP), R8
 	MOVQ R8, a_Scales_len+80(FP)
@@ -37965,7 +37947,7 @@ group:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX2<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 288(SP)
+	MOVQ    R8, 280(SP)
 
 group4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -37996,12 +37978,12 @@ group4step:
 	SUBQ       $+64, CX
 	JNZ        group4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead0:
@@ -38010,12 +37992,12 @@ group4ahead0:
 	SUBQ       $+64, CX
 	JNZ        group4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead1:
@@ -38024,12 +38006,12 @@ group4ahead1:
 	SUBQ       $+64, CX
 	JNZ        group4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead2:
@@ -38038,16 +38020,16 @@ group4ahead2:
 	SUBQ       $+64, CX
 	JNZ        group4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         group4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 group4ahead3:
-	CMPQ           288(SP), $-126
+	CMPQ           280(SP), $-126
 	MOVQ           (BX), R8
 	VBROADCASTF128 (DX)(R8*1), Y8
 	MOVQ           32(BX), R8
@@ -38077,9 +38059,9 @@ group4ahead3:
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
 	MOVQ           a_Scales_len+80(FP), R8
-	VMOVUPS        Y12, 296(SP)
-	VMOVUPS        Y9, 328(SP)
-	VMOVUPS        Y8, 360(SP)
+	VMOVUPS        Y12, 288(SP)
+	VMOVUPS        Y9, 320(SP)
+	VMOVUPS        Y8, 352(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 (DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -38315,7 +38297,7 @@ group4next6:
 
 group4next7:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      296(SP), Y10
+	VMOVUPS      288(SP), Y10
 	VPAND        const0000000fAVX2<>+0(SB), Y10, Y11
 	VPXOR        const4b000008AVX2<>+0(SB), Y11, Y11
 	VSUBPS       const4b000008AVX2<>+0(SB), Y11, Y11
@@ -38522,7 +38504,7 @@ group4next14:
 
 group4next15:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      328(SP), Y10
+	VMOVUPS      320(SP), Y10
 	VPAND        const0000000fAVX2<>+0(SB), Y10, Y11
 	VPXOR        const4b000008AVX2<>+0(SB), Y11, Y11
 	VSUBPS       const4b000008AVX2<>+0(SB), Y11, Y11
@@ -38729,7 +38711,7 @@ group4next22:
 
 group4next23:
 	LEAQ         (DI)(SI*2), DI
-	VMOVUPS      360(SP), Y9
+	VMOVUPS      352(SP), Y9
 	VPAND        const0000000fAVX2<>+0(SB), Y9, Y10
 	VPXOR        const4b000008AVX2<>+0(SB), Y10, Y10
 	VSUBPS       const4b000008AVX2<>+0(SB), Y10, Y10
@@ -38960,35 +38942,35 @@ group4rest:
 group4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
-	CMPQ   288(SP), $-126
-	VADDPS 32(SP), Y0, Y0
-	VADDPS 64(SP), Y1, Y1
+	CMPQ   280(SP), $-126
+	VADDPS 24(SP), Y0, Y0
+	VADDPS 56(SP), Y1, Y1
 	JEQ    group4next32
-	VADDPS 96(SP), Y2, Y2
-	VADDPS 128(SP), Y3, Y3
+	VADDPS 88(SP), Y2, Y2
+	VADDPS 120(SP), Y3, Y3
 	JPS    group4next32
-	VADDPS 160(SP), Y4, Y4
-	VADDPS 192(SP), Y5, Y5
+	VADDPS 152(SP), Y4, Y4
+	VADDPS 184(SP), Y5, Y5
 	JCC    group4next32
-	VADDPS 224(SP), Y6, Y6
-	VADDPS 256(SP), Y7, Y7
+	VADDPS 216(SP), Y6, Y6
+	VADDPS 248(SP), Y7, Y7
 
 group4next32:
 group4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
-	CMPQ    288(SP), $-126
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y1, 64(SP)
+	CMPQ    280(SP), $-126
+	VMOVUPS Y0, 24(SP)
+	VMOVUPS Y1, 56(SP)
 	JEQ     group4next33
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y3, 128(SP)
+	VMOVUPS Y2, 88(SP)
+	VMOVUPS Y3, 120(SP)
 	JPS     group4next33
-	VMOVUPS Y4, 160(SP)
-	VMOVUPS Y5, 192(SP)
+	VMOVUPS Y4, 152(SP)
+	VMOVUPS Y5, 184(SP)
 	JCC     group4next33
-	VMOVUPS Y6, 224(SP)
-	VMOVUPS Y7, 256(SP)
+	VMOVUPS Y6, 216(SP)
+	VMOVUPS Y7, 248(SP)
 
 group4next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -39032,10 +39014,10 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 400(SP)
-	VMOVUPS        Y12, 912(SP)
-	VMOVUPS        Y9, 1424(SP)
-	VMOVUPS        Y8, 1936(SP)
+	VMOVUPS        Y11, 392(SP)
+	VMOVUPS        Y12, 904(SP)
+	VMOVUPS        Y9, 1416(SP)
+	VMOVUPS        Y8, 1928(SP)
 	MOVQ           64(BX), R9
 	VBROADCASTF128 -16(DX)(R9*1), Y8
 	MOVQ           96(BX), R9
@@ -39064,98 +39046,98 @@ rest:
 	VUNPCKHPD      Y9, Y12, Y12
 	VUNPCKLPD      Y10, Y8, Y9
 	VUNPCKHPD      Y10, Y8, Y8
-	VMOVUPS        Y11, 432(SP)
-	VMOVUPS        Y12, 944(SP)
-	VMOVUPS        Y9, 1456(SP)
-	VMOVUPS        Y8, 1968(SP)
+	VMOVUPS        Y11, 424(SP)
+	VMOVUPS        Y12, 936(SP)
+	VMOVUPS        Y9, 1448(SP)
+	VMOVUPS        Y8, 1960(SP)
 
 restword:
-	VMOVUPS 400(SP)(R8*1), Y8
+	VMOVUPS 392(SP)(R8*1), Y8
 	MOVQ    a_Scales_len+80(FP), R9
 	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
 	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 400(SP)(R8*1)
+	VMOVUPS Y9, 392(SP)(R8*1)
 	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
 	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 464(SP)(R8*1)
+	VMOVUPS Y9, 456(SP)(R8*1)
 	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
 	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 528(SP)(R8*1)
+	VMOVUPS Y9, 520(SP)(R8*1)
 	VPAND   const0000f000AVX2<>+0(SB), Y8, Y9
 	VPXOR   const45008000AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const45008000AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 592(SP)(R8*1)
+	VMOVUPS Y9, 584(SP)(R8*1)
 	VPSRLD  $0x10, Y8, Y8
 	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
 	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 656(SP)(R8*1)
+	VMOVUPS Y9, 648(SP)(R8*1)
 	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
 	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 720(SP)(R8*1)
+	VMOVUPS Y9, 712(SP)(R8*1)
 	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
 	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
 	VMULPS  (R9), Y9, Y9
-	VMOVUPS Y9, 784(SP)(R8*1)
+	VMOVUPS Y9, 776(SP)(R8*1)
 	VPAND   const0000f000AVX2<>+0(SB), Y8, Y8
 	VPXOR   const45008000AVX2<>+0(SB), Y8, Y8
 	VSUBPS  const45008000AVX2<>+0(SB), Y8, Y8
 	VMULPS  (R9), Y8, Y8
-	VMOVUPS Y8, 848(SP)(R8*1)
-	VMOVUPS 432(SP)(R8*1), Y8
+	VMOVUPS Y8, 840(SP)(R8*1)
+	VMOVUPS 424(SP)(R8*1), Y8
 	MOVQ    a_Scales_len+80(FP), R9
 	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
 	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 432(SP)(R8*1)
+	VMOVUPS Y9, 424(SP)(R8*1)
 	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
 	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 496(SP)(R8*1)
+	VMOVUPS Y9, 488(SP)(R8*1)
 	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
 	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 560(SP)(R8*1)
+	VMOVUPS Y9, 552(SP)(R8*1)
 	VPAND   const0000f000AVX2<>+0(SB), Y8, Y9
 	VPXOR   const45008000AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const45008000AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 624(SP)(R8*1)
+	VMOVUPS Y9, 616(SP)(R8*1)
 	VPSRLD  $0x10, Y8, Y8
 	VPAND   const0000000fAVX2<>+0(SB), Y8, Y9
 	VPXOR   const4b000008AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const4b000008AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 688(SP)(R8*1)
+	VMOVUPS Y9, 680(SP)(R8*1)
 	VPAND   const000000f0AVX2<>+0(SB), Y8, Y9
 	VPXOR   const49000080AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const49000080AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 752(SP)(R8*1)
+	VMOVUPS Y9, 744(SP)(R8*1)
 	VPAND   const00000f00AVX2<>+0(SB), Y8, Y9
 	VPXOR   const47000800AVX2<>+0(SB), Y9, Y9
 	VSUBPS  const47000800AVX2<>+0(SB), Y9, Y9
 	VMULPS  32(R9), Y9, Y9
-	VMOVUPS Y9, 816(SP)(R8*1)
+	VMOVUPS Y9, 808(SP)(R8*1)
 	VPAND   const0000f000AVX2<>+0(SB), Y8, Y8
 	VPXOR   const45008000AVX2<>+0(SB), Y8, Y8
 	VSUBPS  const45008000AVX2<>+0(SB), Y8, Y8
 	VMULPS  32(R9), Y8, Y8
-	VMOVUPS Y8, 880(SP)(R8*1)
+	VMOVUPS Y8, 872(SP)(R8*1)
 	ADDQ    $+512, R8
 	CMPQ    R8, $+2048
 	JNE     restword
@@ -39164,8 +39146,8 @@ restword:
 	IMUL3Q  $-64, R8, R8
 
 restcolumn:
-	VMOVUPS      2448(SP)(R8*1), Y8
-	VMOVUPS      2480(SP)(R8*1), Y9
+	VMOVUPS      2440(SP)(R8*1), Y8
+	VMOVUPS      2472(SP)(R8*1), Y9
 	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -39345,15 +39327,13 @@ GLOBL const45008000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVRowsInt4AVX2(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·skinnyPVRowsInt4AVX2(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt4AVX2(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -39377,7 +39357,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -39459,12 +39439,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -39519,7 +39499,7 @@ lineseveral:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -39529,7 +39509,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	ADDQ    R8, AX
@@ -39560,9 +39540,9 @@ lineseveralzero:
 	VXORPS Y7, Y7, Y7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -39612,12 +39592,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -39720,12 +39700,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -39837,12 +39817,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -39907,7 +39887,7 @@ linegroup4store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    R8, AX
@@ -39927,7 +39907,7 @@ lineseveralstore:
 	VMOVUPS Y7, 32(AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, a_N+152(FP)
@@ -39966,7 +39946,7 @@ rest2group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       a_Ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       a_O_base+0(FP), AX
@@ -39976,7 +39956,7 @@ rest2group:
 	JE         rest2severalzero
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	VMOVUPS    32(AX), Y1
 	ADDQ       CX, AX
@@ -40008,13 +39988,13 @@ rest2severalzero:
 
 rest2severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX2<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, CX
@@ -40041,7 +40021,7 @@ rest2group4turn:
 	VMULPS       Y11, Y9, Y9
 	VMULPS       Y11, Y10, Y10
 	ADDQ         a_Lsc+104(FP), R14
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y11
 	VFMADD231PS  Y9, Y11, Y0
 	VFMADD231PS  Y10, Y11, Y1
@@ -40067,7 +40047,7 @@ rest2group4next0:
 rest2group4store:
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	VMOVUPS    Y1, 32(AX)
 	ADDQ       CX, AX
@@ -40087,7 +40067,7 @@ rest2group4store:
 	VMOVUPS    Y7, 32(AX)
 
 rest2severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest2group
 	ADDQ $0x10, R11
@@ -40117,7 +40097,7 @@ rest1group:
 	MOVQ       $0x00000004, CX
 	CMPQ       AX, CX
 	CMOVQGT    CX, AX
-	MOVQ       AX, 24(SP)
+	MOVQ       AX, 8(SP)
 	MOVQ       a_Ldo+24(FP), AX
 	IMULQ      R13, AX
 	ADDQ       a_O_base+0(FP), AX
@@ -40127,7 +40107,7 @@ rest1group:
 	JE         rest1severalzero
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS (AX), Y8, Y0
 	ADDQ       CX, AX
 	DECQ       DX
@@ -40151,13 +40131,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX2<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, CX
@@ -40179,7 +40159,7 @@ rest1group4turn:
 	VBROADCASTSS (R14), Y10
 	VMULPS       Y10, Y9, Y9
 	ADDQ         a_Lsc+104(FP), R14
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	JEQ          rest1group4next0
@@ -40201,7 +40181,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ       a_O_cap+16(FP), AX
 	MOVQ       a_Ldo+24(FP), CX
-	MOVQ       24(SP), DX
+	MOVQ       8(SP), DX
 	VMASKMOVPS Y0, Y8, (AX)
 	ADDQ       CX, AX
 	DECQ       DX
@@ -40217,7 +40197,7 @@ rest1group4store:
 	VMASKMOVPS Y3, Y8, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest1group
 	ADDQ $0x08, R11
@@ -40247,78 +40227,66 @@ done:
 DATA nibblesAVX2<>+0(SB)/32, $"\x1c\x00\x00\x00\x18\x00\x00\x00\x14\x00\x00\x00\x10\x00\x00\x00\f\x00\x00\x00\b\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00"
 GLOBL nibblesAVX2<>(SB), RODATA|NOPTR, $32
 
-// func skinnyQKEvenOddAVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// func skinnyQKEvenOddAVX2(s []float32, k []uint16, off []int, q []float32, n int, d int, scale float32, max []float32, next []int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyQKEvenOddAVX2(SB), NOSPLIT, $128-168
 	PCALIGN $0x40
-	MOVQ    ldk+48(FP), AX
+	MOVQ    next_len+152(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+144(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+64(FP)
+	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+160(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    d+96(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, next_len+144(FP)
-	MOVQ BX, next_cap+152(FP)
-	MOVQ max_len+120(FP), SI
-	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	SHLQ $0x02, AX
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+152(FP)
+	MOVQ    max_len+128(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    k_base+24(FP), BX
+	MOVQ    off_base+48(FP), SI
 
 tile:
-	CMPQ m+88(FP), $0x08
+	CMPQ off_len+56(FP), $0x08
 	JGE  whole
-	CMPQ m+88(FP), $0x00
+	CMPQ off_len+56(FP), $0x00
 	JE   done
 
 	// The last tile reaches back.
-	MOVQ  m+88(FP), CX
-	SUBQ  $0x08, CX
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, s_base+0(FP)
-	MOVQ  AX, BX
-	SARQ  $0x02, BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  $+8, m+88(FP)
+	MOVQ  off_len+56(FP), AX
+	SUBQ  $0x08, AX
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, s_base+0(FP)
+	SHLQ  $0x03, AX
+	ADDQ  AX, SI
+	MOVQ  $+8, off_len+56(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ s_len+8(FP), R11
-	MOVQ n+80(FP), R12
-	SUBQ R11, R12
-	SHLQ $0x02, R11
-	ADDQ q_base+56(FP), R11
-	MOVQ next_base+136(FP), CX
-	MOVQ next_len+144(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	CMPQ R12, $0x03
+	MOVQ s_len+8(FP), R13
+	MOVQ n+96(FP), R14
+	SUBQ R13, R14
+	SHLQ $0x02, R13
+	ADDQ q_base+72(FP), R13
+	MOVQ next_base+144(FP), AX
+	MOVQ AX, next_cap+160(FP)
+	MOVQ (AX), AX
+	ADDQ k_base+24(FP), AX
+	MOVQ next_len+152(FP), CX
+	MOVQ d+104(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	CMPQ R14, $0x03
 	JGE  group4
-	CMPQ R12, $0x02
+	CMPQ R14, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -40328,41 +40296,43 @@ group:
 group1segment:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y4, Y4, Y4
-	MOVQ   k_cap+40(FP), R12
-	CMPQ   R12, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group1short
-	MOVQ   $0x00000020, R12
+	MOVQ   $0x00000020, R14
 
 group1short:
-	SUBQ    R12, k_cap+40(FP)
-	SHRQ    $0x03, R12
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group1rest
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group1near0only
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group1near0only:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group1ahead0
-	ADDQ next_cap+152(FP), CX
-	MOVQ next_len+144(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group1ahead0
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group1ahead0:
-	VBROADCASTF128 (DI), Y1
-	VINSERTF128    $0x01, (DI)(AX*1), Y1, Y1
-	VBROADCASTF128 (R8), Y2
-	VINSERTF128    $0x01, (R8)(AX*1), Y2, Y2
-	VBROADCASTF128 (R9), Y3
-	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
-	VBROADCASTF128 (R10), Y5
-	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VBROADCASTF128 (BX)(DI*1), Y1
+	VINSERTF128    $0x01, (BX)(R11*1), Y1, Y1
+	VBROADCASTF128 (BX)(R8*1), Y2
+	VINSERTF128    $0x01, (BX)(R12*1), Y2, Y2
+	VBROADCASTF128 (BX)(R9*1), Y3
+	MOVQ           48(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y3, Y3
+	VBROADCASTF128 (BX)(R10*1), Y5
+	MOVQ           56(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y5, Y5
 
 group1loaded:
 	VUNPCKLPS    Y2, Y1, Y6
@@ -40379,80 +40349,76 @@ group1loaded:
 	VANDNPS      Y5, Y3, Y5
 	VPSLLD       $0x10, Y5, Y3
 	VANDPS       constffff0000AVX2<>+0(SB), Y5, Y5
-	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y3, Y7, Y0
-	VBROADCASTSS (R11)(SI*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y5, Y3, Y4
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y2, Y3
 	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
 	VPSRAW       $0x0f, Y3, Y3
 	VANDNPS      Y2, Y3, Y2
 	VPSLLD       $0x10, Y2, Y3
 	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
-	VBROADCASTSS (R11), Y5
+	VBROADCASTSS (R13), Y5
 	VFMADD231PS  Y3, Y5, Y0
-	VBROADCASTSS (R11)(SI*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y4
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y6, Y2
 	VPSUBW       const23802380AVX2<>+0(SB), Y2, Y2
 	VPSRAW       $0x0f, Y2, Y2
 	VANDNPS      Y6, Y2, Y6
 	VPSLLD       $0x10, Y6, Y2
 	VANDPS       constffff0000AVX2<>+0(SB), Y6, Y6
-	VBROADCASTSS (R11), Y3
+	VBROADCASTSS (R13), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R11)(SI*1), Y2
+	VBROADCASTSS (R13)(DX*1), Y2
 	VFMADD231PS  Y6, Y2, Y4
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y1, Y2
 	VPSUBW       const23802380AVX2<>+0(SB), Y2, Y2
 	VPSRAW       $0x0f, Y2, Y2
 	VANDNPS      Y1, Y2, Y1
 	VPSLLD       $0x10, Y1, Y2
 	VANDPS       constffff0000AVX2<>+0(SB), Y1, Y1
-	VBROADCASTSS (R11), Y3
+	VBROADCASTSS (R13), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R11)(SI*1), Y2
+	VBROADCASTSS (R13)(DX*1), Y2
 	VFMADD231PS  Y1, Y2, Y4
-	LEAQ         (R11)(SI*2), R11
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	DECQ         R12
+	LEAQ         (R13)(DX*2), R13
+	ADDQ         $0x10, BX
+	DECQ         R14
 	JNZ          group1step
 
 group1rest:
 	CMPQ           k_cap+40(FP), $0x00
 	JNE            group1sum
-	MOVQ           d+96(FP), R12
-	ANDQ           $0x07, R12
+	MOVQ           d+104(FP), R14
+	ANDQ           $0x07, R14
 	JZ             group1sum
 	MOVQ           $-1, k_cap+40(FP)
-	ADDQ           R12, R12
-	SUBQ           $0x10, R12
-	ADDQ           R12, DI
-	ADDQ           R12, R8
-	ADDQ           R12, R9
-	ADDQ           R12, R10
-	LEAQ           shiftsAVX2<>+0(SB), R13
-	SUBQ           R12, R13
-	VBROADCASTF128 (R13), Y6
-	VBROADCASTF128 (DI), Y1
-	VINSERTF128    $0x01, (DI)(AX*1), Y1, Y1
+	ADDQ           R14, R14
+	SUBQ           $0x10, R14
+	ADDQ           R14, BX
+	LEAQ           shiftsAVX2<>+0(SB), R15
+	SUBQ           R14, R15
+	VBROADCASTF128 (R15), Y6
+	VBROADCASTF128 (BX)(DI*1), Y1
+	VINSERTF128    $0x01, (BX)(R11*1), Y1, Y1
 	VPSHUFB        Y6, Y1, Y1
-	VBROADCASTF128 (R8), Y2
-	VINSERTF128    $0x01, (R8)(AX*1), Y2, Y2
+	VBROADCASTF128 (BX)(R8*1), Y2
+	VINSERTF128    $0x01, (BX)(R12*1), Y2, Y2
 	VPSHUFB        Y6, Y2, Y2
-	VBROADCASTF128 (R9), Y3
-	VINSERTF128    $0x01, (R9)(AX*1), Y3, Y3
+	VBROADCASTF128 (BX)(R9*1), Y3
+	MOVQ           48(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y3, Y3
 	VPSHUFB        Y6, Y3, Y3
-	VBROADCASTF128 (R10), Y5
-	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VBROADCASTF128 (BX)(R10*1), Y5
+	MOVQ           56(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y5, Y5
 	VPSHUFB        Y6, Y5, Y5
-	MOVQ           $0x00000001, R12
+	MOVQ           $0x00000001, R14
 	JMP            group1loaded
 
 group1sum:
@@ -40461,8 +40427,8 @@ group1sum:
 	VMOVUPS Y0, (SP)
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group1segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Y0, Y1
 	VMOVAPS Y0, Y2
 	VMOVAPS Y0, Y3
@@ -40480,41 +40446,43 @@ group2segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y1, Y1, Y1
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R12
-	CMPQ   R12, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group2short
-	MOVQ   $0x00000020, R12
+	MOVQ   $0x00000020, R14
 
 group2short:
-	SUBQ    R12, k_cap+40(FP)
-	SHRQ    $0x03, R12
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group2rest
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group2near0only
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group2near0only:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group2ahead0
-	ADDQ next_cap+152(FP), CX
-	MOVQ next_len+144(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group2ahead0
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group2ahead0:
-	VBROADCASTF128 (DI), Y2
-	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
-	VBROADCASTF128 (R8), Y3
-	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
-	VBROADCASTF128 (R9), Y6
-	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
-	VBROADCASTF128 (R10), Y7
-	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VBROADCASTF128 (BX)(DI*1), Y2
+	VINSERTF128    $0x01, (BX)(R11*1), Y2, Y2
+	VBROADCASTF128 (BX)(R8*1), Y3
+	VINSERTF128    $0x01, (BX)(R12*1), Y3, Y3
+	VBROADCASTF128 (BX)(R9*1), Y6
+	MOVQ           48(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y6, Y6
+	VBROADCASTF128 (BX)(R10*1), Y7
+	MOVQ           56(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y7, Y7
 
 group2loaded:
 	VUNPCKLPS    Y3, Y2, Y8
@@ -40531,96 +40499,92 @@ group2loaded:
 	VANDNPS      Y7, Y6, Y7
 	VPSLLD       $0x10, Y7, Y6
 	VANDPS       constffff0000AVX2<>+0(SB), Y7, Y7
-	VBROADCASTSS (R11), Y9
+	VBROADCASTSS (R13), Y9
 	VFMADD231PS  Y6, Y9, Y0
-	VBROADCASTSS 4(R11), Y9
+	VBROADCASTSS 4(R13), Y9
 	VFMADD231PS  Y6, Y9, Y1
-	VBROADCASTSS (R11)(SI*1), Y6
+	VBROADCASTSS (R13)(DX*1), Y6
 	VFMADD231PS  Y7, Y6, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y6
+	VBROADCASTSS 4(R13)(DX*1), Y6
 	VFMADD231PS  Y7, Y6, Y5
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y3, Y6
 	VPSUBW       const23802380AVX2<>+0(SB), Y6, Y6
 	VPSRAW       $0x0f, Y6, Y6
 	VANDNPS      Y3, Y6, Y3
 	VPSLLD       $0x10, Y3, Y6
 	VANDPS       constffff0000AVX2<>+0(SB), Y3, Y3
-	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS 4(R11), Y7
+	VBROADCASTSS 4(R13), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R11)(SI*1), Y6
+	VBROADCASTSS (R13)(DX*1), Y6
 	VFMADD231PS  Y3, Y6, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y6
+	VBROADCASTSS 4(R13)(DX*1), Y6
 	VFMADD231PS  Y3, Y6, Y5
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y3
 	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
 	VPSRAW       $0x0f, Y3, Y3
 	VANDNPS      Y8, Y3, Y8
 	VPSLLD       $0x10, Y8, Y3
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R13), Y6
 	VFMADD231PS  Y3, Y6, Y0
-	VBROADCASTSS 4(R11), Y6
+	VBROADCASTSS 4(R13), Y6
 	VFMADD231PS  Y3, Y6, Y1
-	VBROADCASTSS (R11)(SI*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y8, Y3, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y3
+	VBROADCASTSS 4(R13)(DX*1), Y3
 	VFMADD231PS  Y8, Y3, Y5
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y2, Y3
 	VPSUBW       const23802380AVX2<>+0(SB), Y3, Y3
 	VPSRAW       $0x0f, Y3, Y3
 	VANDNPS      Y2, Y3, Y2
 	VPSLLD       $0x10, Y2, Y3
 	VANDPS       constffff0000AVX2<>+0(SB), Y2, Y2
-	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R13), Y6
 	VFMADD231PS  Y3, Y6, Y0
-	VBROADCASTSS 4(R11), Y6
+	VBROADCASTSS 4(R13), Y6
 	VFMADD231PS  Y3, Y6, Y1
-	VBROADCASTSS (R11)(SI*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y3
+	VBROADCASTSS 4(R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y5
-	LEAQ         (R11)(SI*2), R11
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	DECQ         R12
+	LEAQ         (R13)(DX*2), R13
+	ADDQ         $0x10, BX
+	DECQ         R14
 	JNZ          group2step
 
 group2rest:
 	CMPQ           k_cap+40(FP), $0x00
 	JNE            group2sum
-	MOVQ           d+96(FP), R12
-	ANDQ           $0x07, R12
+	MOVQ           d+104(FP), R14
+	ANDQ           $0x07, R14
 	JZ             group2sum
 	MOVQ           $-1, k_cap+40(FP)
-	ADDQ           R12, R12
-	SUBQ           $0x10, R12
-	ADDQ           R12, DI
-	ADDQ           R12, R8
-	ADDQ           R12, R9
-	ADDQ           R12, R10
-	LEAQ           shiftsAVX2<>+0(SB), R13
-	SUBQ           R12, R13
-	VBROADCASTF128 (R13), Y8
-	VBROADCASTF128 (DI), Y2
-	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
+	ADDQ           R14, R14
+	SUBQ           $0x10, R14
+	ADDQ           R14, BX
+	LEAQ           shiftsAVX2<>+0(SB), R15
+	SUBQ           R14, R15
+	VBROADCASTF128 (R15), Y8
+	VBROADCASTF128 (BX)(DI*1), Y2
+	VINSERTF128    $0x01, (BX)(R11*1), Y2, Y2
 	VPSHUFB        Y8, Y2, Y2
-	VBROADCASTF128 (R8), Y3
-	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
+	VBROADCASTF128 (BX)(R8*1), Y3
+	VINSERTF128    $0x01, (BX)(R12*1), Y3, Y3
 	VPSHUFB        Y8, Y3, Y3
-	VBROADCASTF128 (R9), Y6
-	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
+	VBROADCASTF128 (BX)(R9*1), Y6
+	MOVQ           48(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y6, Y6
 	VPSHUFB        Y8, Y6, Y6
-	VBROADCASTF128 (R10), Y7
-	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VBROADCASTF128 (BX)(R10*1), Y7
+	MOVQ           56(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y7, Y7
 	VPSHUFB        Y8, Y7, Y7
-	MOVQ           $0x00000001, R12
+	MOVQ           $0x00000001, R14
 	JMP            group2loaded
 
 group2sum:
@@ -40632,8 +40596,8 @@ group2sum:
 	VMOVUPS Y1, 32(SP)
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group2segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Y1, Y2
 	VMOVAPS Y1, Y3
 	JMP     store
@@ -40658,41 +40622,43 @@ group4segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y3, Y3, Y3
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R12
-	CMPQ   R12, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group4short
-	MOVQ   $0x00000020, R12
+	MOVQ   $0x00000020, R14
 
 group4short:
-	SUBQ    R12, k_cap+40(FP)
-	SHRQ    $0x03, R12
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group4rest
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group4near0only
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group4near0only:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group4ahead0
-	ADDQ next_cap+152(FP), CX
-	MOVQ next_len+144(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group4ahead0
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group4ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group4ahead0:
-	VBROADCASTF128 (DI), Y8
-	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
-	VBROADCASTF128 (R8), Y9
-	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
-	VBROADCASTF128 (R9), Y10
-	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
-	VBROADCASTF128 (R10), Y11
-	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VBROADCASTF128 (BX)(DI*1), Y8
+	VINSERTF128    $0x01, (BX)(R11*1), Y8, Y8
+	VBROADCASTF128 (BX)(R8*1), Y9
+	VINSERTF128    $0x01, (BX)(R12*1), Y9, Y9
+	VBROADCASTF128 (BX)(R9*1), Y10
+	MOVQ           48(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y10, Y10
+	VBROADCASTF128 (BX)(R10*1), Y11
+	MOVQ           56(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y11, Y11
 
 group4loaded:
 	VUNPCKLPS    Y9, Y8, Y12
@@ -40709,128 +40675,124 @@ group4loaded:
 	VANDNPS      Y11, Y10, Y11
 	VPSLLD       $0x10, Y11, Y10
 	VANDPS       constffff0000AVX2<>+0(SB), Y11, Y11
-	VBROADCASTSS (R11), Y13
+	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y10, Y13, Y0
-	VBROADCASTSS 4(R11), Y13
+	VBROADCASTSS 4(R13), Y13
 	VFMADD231PS  Y10, Y13, Y1
-	VBROADCASTSS 8(R11), Y13
+	VBROADCASTSS 8(R13), Y13
 	VFMADD231PS  Y10, Y13, Y2
-	VBROADCASTSS 12(R11), Y13
+	VBROADCASTSS 12(R13), Y13
 	VFMADD231PS  Y10, Y13, Y3
-	VBROADCASTSS (R11)(SI*1), Y10
+	VBROADCASTSS (R13)(DX*1), Y10
 	VFMADD231PS  Y11, Y10, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y10
+	VBROADCASTSS 4(R13)(DX*1), Y10
 	VFMADD231PS  Y11, Y10, Y5
-	VBROADCASTSS 8(R11)(SI*1), Y10
+	VBROADCASTSS 8(R13)(DX*1), Y10
 	VFMADD231PS  Y11, Y10, Y6
-	VBROADCASTSS 12(R11)(SI*1), Y10
+	VBROADCASTSS 12(R13)(DX*1), Y10
 	VFMADD231PS  Y11, Y10, Y7
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y9, Y10
 	VPSUBW       const23802380AVX2<>+0(SB), Y10, Y10
 	VPSRAW       $0x0f, Y10, Y10
 	VANDNPS      Y9, Y10, Y9
 	VPSLLD       $0x10, Y9, Y10
 	VANDPS       constffff0000AVX2<>+0(SB), Y9, Y9
-	VBROADCASTSS (R11), Y11
+	VBROADCASTSS (R13), Y11
 	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS 4(R11), Y11
+	VBROADCASTSS 4(R13), Y11
 	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS 8(R11), Y11
+	VBROADCASTSS 8(R13), Y11
 	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS 12(R11), Y11
+	VBROADCASTSS 12(R13), Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R11)(SI*1), Y10
+	VBROADCASTSS (R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y10
+	VBROADCASTSS 4(R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 8(R11)(SI*1), Y10
+	VBROADCASTSS 8(R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS 12(R11)(SI*1), Y10
+	VBROADCASTSS 12(R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y7
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y12, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y12, Y9, Y12
 	VPSLLD       $0x10, Y12, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y12, Y12
-	VBROADCASTSS (R11), Y10
+	VBROADCASTSS (R13), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS 4(R11), Y10
+	VBROADCASTSS 4(R13), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 8(R11), Y10
+	VBROADCASTSS 8(R13), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS 12(R11), Y10
+	VBROADCASTSS 12(R13), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(SI*1), Y9
+	VBROADCASTSS (R13)(DX*1), Y9
 	VFMADD231PS  Y12, Y9, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y9
+	VBROADCASTSS 4(R13)(DX*1), Y9
 	VFMADD231PS  Y12, Y9, Y5
-	VBROADCASTSS 8(R11)(SI*1), Y9
+	VBROADCASTSS 8(R13)(DX*1), Y9
 	VFMADD231PS  Y12, Y9, Y6
-	VBROADCASTSS 12(R11)(SI*1), Y9
+	VBROADCASTSS 12(R13)(DX*1), Y9
 	VFMADD231PS  Y12, Y9, Y7
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R11), Y10
+	VBROADCASTSS (R13), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS 4(R11), Y10
+	VBROADCASTSS 4(R13), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 8(R11), Y10
+	VBROADCASTSS 8(R13), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS 12(R11), Y10
+	VBROADCASTSS 12(R13), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(SI*1), Y9
+	VBROADCASTSS (R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS 4(R11)(SI*1), Y9
+	VBROADCASTSS 4(R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS 8(R11)(SI*1), Y9
+	VBROADCASTSS 8(R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS 12(R11)(SI*1), Y9
+	VBROADCASTSS 12(R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
-	LEAQ         (R11)(SI*2), R11
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	DECQ         R12
+	LEAQ         (R13)(DX*2), R13
+	ADDQ         $0x10, BX
+	DECQ         R14
 	JNZ          group4step
 
 group4rest:
 	CMPQ           k_cap+40(FP), $0x00
 	JNE            group4sum
-	MOVQ           d+96(FP), R12
-	ANDQ           $0x07, R12
+	MOVQ           d+104(FP), R14
+	ANDQ           $0x07, R14
 	JZ             group4sum
 	MOVQ           $-1, k_cap+40(FP)
-	ADDQ           R12, R12
-	SUBQ           $0x10, R12
-	ADDQ           R12, DI
-	ADDQ           R12, R8
-	ADDQ           R12, R9
-	ADDQ           R12, R10
-	LEAQ           shiftsAVX2<>+0(SB), R13
-	SUBQ           R12, R13
-	VBROADCASTF128 (R13), Y12
-	VBROADCASTF128 (DI), Y8
-	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	ADDQ           R14, R14
+	SUBQ           $0x10, R14
+	ADDQ           R14, BX
+	LEAQ           shiftsAVX2<>+0(SB), R15
+	SUBQ           R14, R15
+	VBROADCASTF128 (R15), Y12
+	VBROADCASTF128 (BX)(DI*1), Y8
+	VINSERTF128    $0x01, (BX)(R11*1), Y8, Y8
 	VPSHUFB        Y12, Y8, Y8
-	VBROADCASTF128 (R8), Y9
-	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (BX)(R8*1), Y9
+	VINSERTF128    $0x01, (BX)(R12*1), Y9, Y9
 	VPSHUFB        Y12, Y9, Y9
-	VBROADCASTF128 (R9), Y10
-	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (BX)(R9*1), Y10
+	MOVQ           48(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y10, Y10
 	VPSHUFB        Y12, Y10, Y10
-	VBROADCASTF128 (R10), Y11
-	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VBROADCASTF128 (BX)(R10*1), Y11
+	MOVQ           56(SI), R14
+	VINSERTF128    $0x01, (BX)(R14*1), Y11, Y11
 	VPSHUFB        Y12, Y11, Y11
-	MOVQ           $0x00000001, R12
+	MOVQ           $0x00000001, R14
 	JMP            group4loaded
 
 group4sum:
@@ -40848,24 +40810,24 @@ group4sum:
 	VMOVUPS Y3, 96(SP)
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group4segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
-	CMPQ    CX, $0x03
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x03
 	JG      group4has3
 	VMOVAPS Y2, Y3
 
 group4has3:
 store:
-	VBROADCASTSS scale+104(FP), Y4
+	VBROADCASTSS scale+112(FP), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	MOVQ         max_base+112(FP), BX
-	MOVQ         s_len+8(FP), R11
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R11*4), CX
-	LEAQ         (BX)(R11*4), BX
+	MOVQ         max_base+120(FP), CX
+	MOVQ         s_len+8(FP), R13
+	MOVQ         s_base+0(FP), AX
+	LEAQ         (AX)(R13*4), AX
+	LEAQ         (CX)(R13*4), CX
 	VUNPCKLPS    Y1, Y0, Y4
 	VUNPCKHPS    Y1, Y0, Y0
 	VUNPCKLPS    Y3, Y2, Y1
@@ -40874,58 +40836,49 @@ store:
 	VUNPCKHPD    Y1, Y4, Y1
 	VUNPCKLPD    Y2, Y0, Y4
 	VUNPCKHPD    Y2, Y0, Y2
-	VMOVUPS      (BX), X0
-	VMOVUPS      X3, (CX)
+	VMOVUPS      (CX), X0
+	VMOVUPS      X3, (AX)
 	VMAXPS       X0, X3, X0
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X1, (AX)
 	VMAXPS       X0, X1, X0
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X4, (AX)
 	VMAXPS       X0, X4, X0
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X2, (AX)
 	VMAXPS       X0, X2, X0
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y3, X3
-	VMOVUPS      X3, (CX)
+	VMOVUPS      X3, (AX)
 	VMAXPS       X0, X3, X0
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y1, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X0, X1, X0
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y4, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X0, X1, X0
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y2, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X0, X1, X0
-	ADDQ         SI, CX
-	VMOVUPS      X0, (BX)
+	ADDQ         DX, AX
+	VMOVUPS      X0, (CX)
 	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         d+96(FP), CX
-	SHLQ         $0x01, CX
-	NEGQ         CX
-	ADDQ         CX, DI
-	ADDQ         CX, R8
-	ADDQ         CX, R9
-	ADDQ         CX, R10
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
+	MOVQ         d+104(FP), AX
+	SHLQ         $0x01, AX
+	SUBQ         AX, BX
+	MOVQ         s_len+8(FP), AX
+	CMPQ         AX, n+96(FP)
 	JL           group
-	MOVQ         AX, CX
-	SHLQ         $0x01, CX
-	ADDQ         CX, DI
-	ADDQ         CX, R8
-	ADDQ         CX, R9
-	ADDQ         CX, R10
-	ADDQ         CX, next_base+136(FP)
-	MOVQ         SI, CX
-	IMUL3Q       $0x08, CX, CX
-	ADDQ         CX, s_base+0(FP)
-	SUBQ         $0x08, m+88(FP)
+	ADDQ         $+64, SI
+	ADDQ         $+64, next_base+144(FP)
+	MOVQ         DX, AX
+	IMUL3Q       $0x08, AX, AX
+	ADDQ         AX, s_base+0(FP)
+	SUBQ         $0x08, off_len+56(FP)
 	JMP          tile
 
 done:
@@ -40941,62 +40894,51 @@ GLOBL const23802380AVX2<>(SB), RODATA|NOPTR, $32
 DATA shiftsAVX2<>+0(SB)/32, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
 GLOBL shiftsAVX2<>(SB), RODATA|NOPTR, $32
 
-// func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVEvenOddAVX2(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyPVEvenOddAVX2(SB), NOSPLIT, $264-160
 	PCALIGN $0x40
-	MOVQ    ldv+56(FP), AX
+	MOVQ    next_len+144(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+136(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+72(FP)
+	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+152(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    dv+112(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, next_len+136(FP)
-	MOVQ BX, next_cap+144(FP)
-	SHLQ $0x02, ldo+24(FP)
-	MOVQ v_base+32(FP), SI
-	MOVQ p_base+64(FP), DI
-	MOVQ ldp+88(FP), R8
-	SHLQ $0x02, R8
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+144(FP)
+	SHLQ    $0x02, ldo+24(FP)
+	MOVQ    p_base+80(FP), DX
+	MOVQ    ldp+104(FP), BX
+	SHLQ    $0x02, BX
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x20
+	MOVQ off_len+64(FP), AX
+	CMPQ AX, $0x20
 	JLE  short
-	MOVQ $+32, CX
+	MOVQ $+32, AX
 
 short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, v_cap+48(FP)
-	XORQ R12, R12
+	MOVQ AX, v_len+40(FP)
+	MOVQ next_base+136(FP), AX
+	MOVQ AX, next_cap+152(FP)
+	MOVQ (AX), AX
+	ADDQ v_base+32(FP), AX
+	MOVQ next_len+144(FP), CX
+	MOVQ dv+120(FP), SI
+	MOVQ SI, v_cap+48(FP)
+	XORQ R10, R10
 
 line:
 	MOVQ $0x00000000, o_len+8(FP)
 
 group:
-	MOVQ n+96(FP), R13
-	SUBQ o_len+8(FP), R13
-	CMPQ R13, $0x03
+	MOVQ n+112(FP), R11
+	SUBQ o_len+8(FP), R11
+	CMPQ R11, $0x03
 	JGE  group4
-	CMPQ R13, $0x02
+	CMPQ R11, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -41004,137 +40946,145 @@ group:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group1fewer
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group1near0only
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group1near0only:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group1ahead0
-	ADDQ next_cap+144(FP), CX
-	MOVQ next_len+136(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group1ahead0
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group1ahead0:
-	VMOVUPS      (R9), Y4
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y4
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y4
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y4
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group1step
 
 group1fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group1sum
 
 group1pair:
-	VMOVUPS      (R9), Y4
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group1sum
-	VMOVUPS      (R9), Y4
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y4
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y4, Y5
 	VPSUBW       const23802380AVX2<>+0(SB), Y5, Y5
 	VPSRAW       $0x0f, Y5, Y5
 	VANDNPS      Y4, Y5, Y4
 	VPSLLD       $0x10, Y4, Y5
 	VANDPS       constffff0000AVX2<>+0(SB), Y4, Y4
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y4, Y6, Y3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group1pair
 
 group1sum:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
-	MOVQ       ldo+24(FP), R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Y1, Y0, Y2
 	VUNPCKHPS  Y1, Y0, Y1
 	VPERM2F128 $0x20, Y1, Y2, Y0
 	VPERM2F128 $0x31, Y1, Y2, Y1
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group1first
-	VADDPS     (R9), Y0, Y0
-	VMOVUPS    Y0, (R9)
-	VADDPS     32(R9), Y1, Y1
-	VMOVUPS    Y1, 32(R9)
+	VADDPS     (SI), Y0, Y0
+	VMOVUPS    Y0, (SI)
+	VADDPS     32(SI), Y1, Y1
+	VMOVUPS    Y1, 32(SI)
 	JMP        group1end
 
 group1first:
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
 
 group1end:
 	ADDQ $0x01, o_len+8(FP)
@@ -41150,131 +41100,139 @@ group2:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group2fewer
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group2near0only
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group2near0only:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group2ahead0
-	ADDQ next_cap+144(FP), CX
-	MOVQ next_len+136(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group2ahead0
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group2ahead0:
-	VMOVUPS      (R9), Y8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VFMADD231PS  Y8, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y8
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y2
 	VFMADD231PS  Y8, Y10, Y3
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y8, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y8
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VFMADD231PS  Y8, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), Y8
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y2
 	VFMADD231PS  Y8, Y10, Y3
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y8, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group2step
 
 group2fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group2sum
 
 group2pair:
-	VMOVUPS      (R9), Y8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VFMADD231PS  Y8, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group2sum
-	VMOVUPS      (R9), Y8
+	MOVQ         (SI), R11
+	VMOVUPS      (DI)(R11*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y2
 	VFMADD231PS  Y8, Y10, Y3
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y8, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group2pair
 
 group2sum:
@@ -41282,11 +41240,11 @@ group2sum:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y6, Y4, Y4
 	VADDPS     Y7, Y5, Y5
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Y1, Y0, Y2
 	VUNPCKHPS  Y1, Y0, Y1
 	VPERM2F128 $0x20, Y1, Y2, Y0
@@ -41295,25 +41253,25 @@ group2sum:
 	VUNPCKHPS  Y5, Y4, Y3
 	VPERM2F128 $0x20, Y3, Y2, Y4
 	VPERM2F128 $0x31, Y3, Y2, Y5
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group2first
-	VADDPS     (R9), Y0, Y0
-	VMOVUPS    Y0, (R9)
-	VADDPS     32(R9), Y1, Y1
-	VMOVUPS    Y1, 32(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Y4, Y4
-	VMOVUPS    Y4, (R9)
-	VADDPS     32(R9), Y5, Y5
-	VMOVUPS    Y5, 32(R9)
+	VADDPS     (SI), Y0, Y0
+	VMOVUPS    Y0, (SI)
+	VADDPS     32(SI), Y1, Y1
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Y4, Y4
+	VMOVUPS    Y4, (SI)
+	VADDPS     32(SI), Y5, Y5
+	VMOVUPS    Y5, 32(SI)
 	JMP        group2end
 
 group2first:
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
 
 group2end:
 	ADDQ $0x02, o_len+8(FP)
@@ -41322,11 +41280,13 @@ group2end:
 	// 4 queries, chain by chain.
 group4:
 	MOVQ $0x00000000, 256(SP)
-	LEAQ (SI)(R12*2), R9
-	MOVQ o_len+8(FP), R10
-	LEAQ (DI)(R10*4), R10
-	MOVQ v_len+40(FP), R11
-	INCQ R11
+	MOVQ off_base+56(FP), SI
+	MOVQ v_base+32(FP), DI
+	LEAQ (DI)(R10*2), DI
+	MOVQ o_len+8(FP), R8
+	LEAQ (DX)(R8*4), R8
+	MOVQ v_len+40(FP), R9
+	INCQ R9
 
 group4chain:
 	VXORPS  Y0, Y0, Y0
@@ -41337,52 +41297,52 @@ group4chain:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	SHRQ    $0x01, R11
+	SHRQ    $0x01, R9
 	JZ      group4rows
 	PCALIGN $0x40
 
 group4step:
-	TESTQ      $+3, R11
+	TESTQ      $+3, R9
 	JNZ        group4ahead
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	TESTQ      DX, DX
-	JZ         group4nearonly
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-
-group4nearonly:
-	ADDQ $+128, CX
-	SUBQ $+128, BX
-	JNZ  group4ahead
-	ADDQ next_cap+144(FP), CX
-	MOVQ next_len+136(FP), BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
+	JNZ        group4ahead
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, off_cap+72(FP)
+	JE         group4ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group4ahead:
-	VMOVUPS      (R9), Y8
+	MOVQ         (SI), R12
+	VMOVUPS      (DI)(R12*1), Y8
 	VANDPS       const7fff7fffAVX2<>+0(SB), Y8, Y9
 	VPSUBW       const23802380AVX2<>+0(SB), Y9, Y9
 	VPSRAW       $0x0f, Y9, Y9
 	VANDNPS      Y8, Y9, Y8
 	VPSLLD       $0x10, Y8, Y9
 	VANDPS       constffff0000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (R10), Y10
+	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y0
 	VFMADD231PS  Y8, Y10, Y1
-	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 4(R8), Y10
 	VFMADD231PS  Y9, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
-	VBROADCASTSS 8(R10), Y10
+	VBROADCASTSS 8(R8), Y10
 	VFMADD231PS  Y9, Y10, Y2
 	VFMADD231PS  Y8, Y10, Y3
-	VBROADCASTSS 12(R10), Y10
+	VBROADCASTSS 12(R8), Y10
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y8, Y10, Y7
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x10, SI
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group4step
 
 group4rows:
@@ -41397,12 +41357,14 @@ group4rows:
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
 	MOVQ    $0x00000001, 256(SP)
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	ADDQ    AX, R9
-	ADDQ    R8, R10
-	MOVQ    v_len+40(FP), R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	ADDQ    $0x08, SI
+	ADDQ    BX, R8
+	MOVQ    v_len+40(FP), R9
 	JMP     group4chain
 
 group4sum:
@@ -41422,11 +41384,11 @@ group4sum:
 	VADDPS     Y6, Y8, Y6
 	VMOVUPS    224(SP), Y8
 	VADDPS     Y7, Y8, Y7
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Y1, Y0, Y8
 	VUNPCKHPS  Y1, Y0, Y1
 	VPERM2F128 $0x20, Y1, Y8, Y0
@@ -41443,67 +41405,66 @@ group4sum:
 	VUNPCKHPS  Y7, Y6, Y7
 	VPERM2F128 $0x20, Y7, Y8, Y6
 	VPERM2F128 $0x31, Y7, Y8, Y7
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group4first
-	VADDPS     (R9), Y0, Y0
-	VMOVUPS    Y0, (R9)
-	VADDPS     32(R9), Y1, Y1
-	VMOVUPS    Y1, 32(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Y4, Y4
-	VMOVUPS    Y4, (R9)
-	VADDPS     32(R9), Y5, Y5
-	VMOVUPS    Y5, 32(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Y2, Y2
-	VMOVUPS    Y2, (R9)
-	VADDPS     32(R9), Y3, Y3
-	VMOVUPS    Y3, 32(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x03
+	VADDPS     (SI), Y0, Y0
+	VMOVUPS    Y0, (SI)
+	VADDPS     32(SI), Y1, Y1
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Y4, Y4
+	VMOVUPS    Y4, (SI)
+	VADDPS     32(SI), Y5, Y5
+	VMOVUPS    Y5, 32(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Y2, Y2
+	VMOVUPS    Y2, (SI)
+	VADDPS     32(SI), Y3, Y3
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x03
 	JLE        group4load
-	VADDPS     (R9), Y6, Y6
-	VMOVUPS    Y6, (R9)
-	VADDPS     32(R9), Y7, Y7
-	VMOVUPS    Y7, 32(R9)
+	VADDPS     (SI), Y6, Y6
+	VMOVUPS    Y6, (SI)
+	VADDPS     32(SI), Y7, Y7
+	VMOVUPS    Y7, 32(SI)
 
 group4load:
 	JMP group4end
 
 group4first:
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x03
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x03
 	JLE     group4store
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
 
 group4store:
 group4end:
 	ADDQ $0x04, o_len+8(FP)
 
 next:
-	MOVQ   o_len+8(FP), R9
-	CMPQ   R9, n+96(FP)
+	MOVQ   o_len+8(FP), SI
+	CMPQ   SI, n+112(FP)
 	JL     group
-	ADDQ   $0x10, R12
+	ADDQ   $0x10, R10
 	SUBQ   $0x10, v_cap+48(FP)
 	JG     line
-	MOVB   $0x01, load+120(FP)
-	SUBQ   $0x20, m+104(FP)
+	MOVB   $0x01, load+128(FP)
+	SUBQ   $0x20, off_len+64(FP)
 	JLE    done
-	IMUL3Q $0x20, AX, CX
-	ADDQ   CX, SI
-	ADDQ   CX, next_base+128(FP)
-	IMUL3Q $0x20, R8, CX
-	ADDQ   CX, DI
+	ADDQ   $+256, off_base+56(FP)
+	ADDQ   $+256, next_base+136(FP)
+	IMUL3Q $0x20, BX, AX
+	ADDQ   AX, DX
 	JMP    turn
 
 done:
@@ -42326,50 +42287,37 @@ GLOBL quartersAVX2<>(SB), RODATA|NOPTR, $32
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·skinnyQKCodesAVX2(SB), $1056-224
 	PCALIGN $0x40
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	CMPQ a_N+144(FP), $0x02
-	JNE  others
-	CMPQ a_M+152(FP), $0x10
-	JL   others
-	CMPQ a_D+160(FP), $0x00000100
-	JG   others
-	MOVQ a_D+160(FP), AX
-	MOVQ a_Q_base+96(FP), CX
-	LEAQ (SI)(SI*2), BX
-	LEAQ 31(SP), DI
-	ANDQ $-32, DI
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	CMPQ    a_N+160(FP), $0x02
+	JNE     others
+	CMPQ    a_D+168(FP), $0x00000100
+	JG      others
+	MOVQ    a_D+168(FP), AX
+	MOVQ    a_Q_base+112(FP), CX
+	LEAQ    (DX)(DX*2), SI
+	LEAQ    31(SP), DI
+	ANDQ    $-32, DI
 
 sort:
-	LEAQ           (CX)(SI*4), DX
+	LEAQ           (CX)(DX*4), BX
 	VBROADCASTF128 (CX), Y0
-	VINSERTF128    $0x01, (DX), Y0, Y0
-	VBROADCASTF128 (CX)(SI*1), Y1
-	VINSERTF128    $0x01, (DX)(SI*1), Y1, Y1
-	VBROADCASTF128 (CX)(SI*2), Y2
-	VINSERTF128    $0x01, (DX)(SI*2), Y2, Y2
-	VBROADCASTF128 (CX)(BX*1), Y3
-	VINSERTF128    $0x01, (DX)(BX*1), Y3, Y3
+	VINSERTF128    $0x01, (BX), Y0, Y0
+	VBROADCASTF128 (CX)(DX*1), Y1
+	VINSERTF128    $0x01, (BX)(DX*1), Y1, Y1
+	VBROADCASTF128 (CX)(DX*2), Y2
+	VINSERTF128    $0x01, (BX)(DX*2), Y2, Y2
+	VBROADCASTF128 (CX)(SI*1), Y3
+	VINSERTF128    $0x01, (BX)(SI*1), Y3, Y3
 	VUNPCKLPS      Y1, Y0, Y4
 	VUNPCKHPS      Y1, Y0, Y0
 	VUNPCKLPS      Y3, Y2, Y1
@@ -42384,66 +42332,61 @@ sort:
 	VPSHUFLW       $0xd8, Y1, Y1
 	VPSHUFHW       $0xd8, Y1, Y1
 	VMOVUPS        Y1, 32(DI)
-	LEAQ           (DX)(SI*4), CX
+	LEAQ           (BX)(DX*4), CX
 	ADDQ           $0x40, DI
 	SUBQ           $0x10, AX
 	JNZ            sort
-	MOVQ           a_K_base+24(FP), DX
-	MOVQ           a_Ldk+48(FP), BX
-	MOVQ           a_Next_base+192(FP), R8
-	LEAQ           (BX)(BX*2), DI
-	MOVQ           a_S_base+0(FP), R9
-	MOVQ           a_Max_base+168(FP), AX
+	MOVQ           a_K_base+24(FP), BX
+	MOVQ           a_Off_base+48(FP), SI
+	MOVQ           a_Next_base+200(FP), DI
+	MOVQ           a_S_base+0(FP), R8
+	MOVQ           a_Max_base+176(FP), AX
 	VMOVUPS        (AX), X0
-	MOVQ           a_Scales_base+56(FP), AX
-	MOVQ           AX, a_Scales_len+64(FP)
+	MOVQ           a_Scales_base+72(FP), AX
+	MOVQ           AX, a_Scales_len+80(FP)
 
 columns:
-	MOVQ  a_M+152(FP), AX
+	MOVQ  a_Off_len+56(FP), AX
 	SUBQ  $0x04, AX
 	JGE   columnswhole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    columnsdone
-	MOVQ  BX, CX
+	MOVQ  DX, CX
 	IMULQ AX, CX
-	ADDQ  CX, DX
-	MOVQ  SI, CX
-	IMULQ AX, CX
-	ADDQ  CX, R9
-	SUBQ  AX, a_M+152(FP)
+	ADDQ  CX, R8
+	LEAQ  (SI)(AX*8), SI
+	LEAQ  (DI)(AX*8), DI
+	SUBQ  AX, a_Off_len+56(FP)
 	SHLQ  $0x02, AX
-	ADDQ  AX, a_Scales_len+64(FP)
+	ADDQ  AX, a_Scales_len+80(FP)
 
 columnswhole:
-	MOVQ a_Far+216(FP), AX
-	XORQ R10, R10
+	MOVQ a_D+168(FP), R11
+	MOVQ (DI), AX
+	MOVQ 8(DI), CX
+	MOVQ 16(DI), R9
+	MOVQ 24(DI), R10
+	MOVQ BX, R13
+	ADDQ BX, R11
 
 columnsline:
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(DI*1)
-	TESTQ      AX, AX
-	JZ         columnsnear
-	LEAQ       (R8)(AX*1), CX
-	PREFETCHT1 (CX)
-	PREFETCHT1 (CX)(BX*1)
-	PREFETCHT1 (CX)(BX*2)
-	PREFETCHT1 (CX)(DI*1)
-
-columnsnear:
-	ADDQ    $0x40, R8
-	ADDQ    $0x40, R10
-	CMPQ    R10, a_D+160(FP)
-	JL      columnsline
-	SUBQ    R10, R8
-	LEAQ    (R8)(BX*4), R8
-	MOVQ    a_D+160(FP), AX
-	MOVQ    AX, a_Scales_cap+72(FP)
-	LEAQ    31(SP), AX
-	ANDQ    $-32, AX
-	MOVQ    a_Scales_len+64(FP), CX
-	VMOVUPS const80000000AVX2<>+0(SB), Y9
+	PREFETCHT0 (R13)(AX*1)
+	PREFETCHT0 (R13)(CX*1)
+	PREFETCHT0 (R13)(R9*1)
+	PREFETCHT0 (R13)(R10*1)
+	ADDQ       $0x40, R13
+	CMPQ       R13, R11
+	JL         columnsline
+	MOVQ       (SI), AX
+	MOVQ       8(SI), CX
+	MOVQ       16(SI), R9
+	MOVQ       24(SI), R10
+	MOVQ       a_D+168(FP), R11
+	MOVQ       R11, a_Scales_cap+88(FP)
+	LEAQ       31(SP), R11
+	ANDQ       $-32, R11
+	MOVQ       a_Scales_len+80(FP), R12
+	VMOVUPS    const80000000AVX2<>+0(SB), Y9
 
 columnsgroup:
 	VXORPS  Y1, Y1, Y1
@@ -42454,35 +42397,35 @@ columnsgroup:
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
-	MOVQ    a_Group+88(FP), R10
+	MOVQ    a_Group+104(FP), R13
 	PCALIGN $0x40
 
 columnsstep:
-	VMOVDQU        (AX), Y10
-	VMOVDQU        32(AX), Y11
-	VPMOVSXBW      (DX), Y12
+	VMOVDQU        (R11), Y10
+	VMOVDQU        32(R11), Y11
+	VPMOVSXBW      (BX)(AX*1), Y12
 	VPMADDWD       Y10, Y12, Y13
 	VPADDD         Y13, Y1, Y1
 	VPMADDWD       Y11, Y12, Y12
 	VPADDD         Y12, Y2, Y2
-	VPMOVSXBW      (DX)(BX*1), Y12
+	VPMOVSXBW      (BX)(CX*1), Y12
 	VPMADDWD       Y10, Y12, Y13
 	VPADDD         Y13, Y3, Y3
 	VPMADDWD       Y11, Y12, Y12
 	VPADDD         Y12, Y4, Y4
-	VPMOVSXBW      (DX)(BX*2), Y12
+	VPMOVSXBW      (BX)(R9*1), Y12
 	VPMADDWD       Y10, Y12, Y13
 	VPADDD         Y13, Y5, Y5
 	VPMADDWD       Y11, Y12, Y12
 	VPADDD         Y12, Y6, Y6
-	VPMOVSXBW      (DX)(DI*1), Y12
+	VPMOVSXBW      (BX)(R10*1), Y12
 	VPMADDWD       Y10, Y12, Y10
 	VPADDD         Y10, Y7, Y7
 	VPMADDWD       Y11, Y12, Y12
 	VPADDD         Y12, Y8, Y8
-	ADDQ           $0x10, DX
-	ADDQ           $0x40, AX
-	SUBQ           $0x10, R10
+	ADDQ           $0x10, BX
+	ADDQ           $0x40, R11
+	SUBQ           $0x10, R13
 	JNZ            columnsstep
 	VPUNPCKLDQ     Y2, Y1, Y10
 	VPUNPCKHDQ     Y2, Y1, Y1
@@ -42505,163 +42448,151 @@ columnsstep:
 	VPERM2I128     $0x20, Y5, Y1, Y2
 	VPERM2I128     $0x31, Y5, Y1, Y1
 	VPADDD         Y2, Y1, Y2
-	MOVQ           a_Unit_base+120(FP), R10
-	VBROADCASTSD   (R10), Y1
-	VBROADCASTF128 (CX), Y3
+	MOVQ           a_Unit_base+136(FP), R13
+	VBROADCASTSD   (R13), Y1
+	VBROADCASTF128 (R12), Y3
 	VMOVUPS        keysOfSumsAVX2<>+0(SB), Y4
 	VPERMPS        Y3, Y4, Y3
 	VCVTDQ2PS      Y2, Y2
 	VMULPS         Y1, Y2, Y2
 	VFMADD231PS    Y3, Y2, Y9
-	MOVQ           a_Lsc+80(FP), R10
-	LEAQ           (CX)(R10*4), CX
-	MOVQ           a_Group+88(FP), R10
-	SUBQ           R10, a_Scales_cap+72(FP)
+	MOVQ           a_Lsc+96(FP), R13
+	LEAQ           (R12)(R13*4), R12
+	MOVQ           a_Group+104(FP), R13
+	SUBQ           R13, a_Scales_cap+88(FP)
 	JNZ            columnsgroup
 	VEXTRACTF128   $0x01, Y9, X1
 	VPERMILPS      $0x54, X9, X2
-	VMOVUPS        X2, (R9)
+	VMOVUPS        X2, (R8)
 	VMAXPS         X0, X2, X0
-	ADDQ           SI, R9
+	ADDQ           DX, R8
 	VPERMILPS      $0xfe, X9, X2
-	VMOVUPS        X2, (R9)
+	VMOVUPS        X2, (R8)
 	VMAXPS         X0, X2, X0
-	ADDQ           SI, R9
+	ADDQ           DX, R8
 	VPERMILPS      $0x54, X1, X2
-	VMOVUPS        X2, (R9)
+	VMOVUPS        X2, (R8)
 	VMAXPS         X0, X2, X0
-	ADDQ           SI, R9
+	ADDQ           DX, R8
 	VPERMILPS      $0xfe, X1, X1
-	VMOVUPS        X1, (R9)
+	VMOVUPS        X1, (R8)
 	VMAXPS         X0, X1, X0
-	ADDQ           SI, R9
-	SUBQ           a_D+160(FP), DX
-	LEAQ           (DX)(BX*4), DX
-	ADDQ           $0x10, a_Scales_len+64(FP)
-	SUBQ           $0x04, a_M+152(FP)
+	ADDQ           DX, R8
+	SUBQ           a_D+168(FP), BX
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000020, DI
+	ADDQ           $0x10, a_Scales_len+80(FP)
+	SUBQ           $0x04, a_Off_len+56(FP)
 	JMP            columns
 
 columnsdone:
-	MOVQ    a_Max_base+168(FP), AX
+	MOVQ    a_Max_base+176(FP), AX
 	VMOVUPS X0, (AX)
 	VZEROUPPER
 	RET
 
 others:
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000008, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), BX
-	CMPQ a_M+152(FP), $0x08
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ BX, BX
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	MOVQ a_K_base+24(FP), BX
+	MOVQ a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x08, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R11
-	SHLQ    $0x02, R11
-	ADDQ    a_Q_base+96(FP), R11
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R12
-	MOVQ    R12, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R12
-	MOVQ    R12, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX2<>+0(SB), Y0
 	VMOVUPS const80000000AVX2<>+0(SB), Y1
 	VMOVUPS const80000000AVX2<>+0(SB), Y2
 	VMOVUPS const80000000AVX2<>+0(SB), Y3
-	CMPQ    a_N+144(FP), $0x01
+	CMPQ    a_N+160(FP), $0x01
 	JE      one
-	MOVQ    a_N+144(FP), R12
-	SUBQ    a_S_len+8(FP), R12
-	MOVQ    $0x00000004, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, R12
-	LEAQ    heightsAVX2<>+56(SB), R13
-	MOVQ    (R13)(R12*8), R12
-	MOVQ    R12, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX2<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    a_Group+88(FP), R12
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         fewnear0only
-	PREFETCHT1 (CX)(DX*1)
-
-fewnear0only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  fewahead0
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        fewahead0
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         fewnear1only
-	PREFETCHT1 (CX)(DX*1)
-
-fewnear1only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  fewahead1
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        fewahead1
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	VBROADCASTF128 (DI), Y8
-	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
-	VBROADCASTF128 (R8), Y9
-	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
-	VBROADCASTF128 (R9), Y10
-	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
-	VBROADCASTF128 (R10), Y11
-	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VBROADCASTF128 (BX)(DI*1), Y8
+	VINSERTF128    $0x01, (BX)(R11*1), Y8, Y8
+	VBROADCASTF128 (BX)(R8*1), Y9
+	VINSERTF128    $0x01, (BX)(R12*1), Y9, Y9
+	VBROADCASTF128 (BX)(R9*1), Y10
+	MOVQ           48(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y10, Y10
+	VBROADCASTF128 (BX)(R10*1), Y11
+	MOVQ           56(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y11, Y11
 	VUNPCKLPS      Y9, Y8, Y12
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y9
@@ -42674,186 +42605,170 @@ fewahead1:
 	VPSLLW         $0x08, Y11, Y10
 	VPSRAW         $0x08, Y10, Y10
 	VPSRAW         $0x08, Y11, Y11
-	VPBROADCASTD   (R11), Y13
+	VPBROADCASTD   (R13), Y13
 	VPMADDWD       Y10, Y13, Y13
 	VPADDD         Y13, Y4, Y4
-	VPBROADCASTD   (R11)(SI*1), Y13
+	VPBROADCASTD   (R13)(DX*1), Y13
 	VPMADDWD       Y11, Y13, Y13
 	VPADDD         Y13, Y4, Y4
 	JEQ            fewnext0
-	VPBROADCASTD   4(R11), Y13
+	VPBROADCASTD   4(R13), Y13
 	VPMADDWD       Y10, Y13, Y13
 	VPADDD         Y13, Y5, Y5
-	VPBROADCASTD   4(R11)(SI*1), Y13
+	VPBROADCASTD   4(R13)(DX*1), Y13
 	VPMADDWD       Y11, Y13, Y13
 	VPADDD         Y13, Y5, Y5
 	JPS            fewnext0
-	VPBROADCASTD   8(R11), Y13
+	VPBROADCASTD   8(R13), Y13
 	VPMADDWD       Y10, Y13, Y13
 	VPADDD         Y13, Y6, Y6
-	VPBROADCASTD   8(R11)(SI*1), Y13
+	VPBROADCASTD   8(R13)(DX*1), Y13
 	VPMADDWD       Y11, Y13, Y13
 	VPADDD         Y13, Y6, Y6
 	JCC            fewnext0
-	VPBROADCASTD   12(R11), Y13
+	VPBROADCASTD   12(R13), Y13
 	VPMADDWD       Y10, Y13, Y13
 	VPADDD         Y13, Y7, Y7
-	VPBROADCASTD   12(R11)(SI*1), Y10
+	VPBROADCASTD   12(R13)(DX*1), Y10
 	VPMADDWD       Y11, Y10, Y10
 	VPADDD         Y10, Y7, Y7
 
 fewnext0:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x08, Y9, Y10
 	VPSRAW       $0x08, Y10, Y10
 	VPSRAW       $0x08, Y9, Y9
-	VPBROADCASTD (R11), Y11
+	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y11
+	VPBROADCASTD (R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y4, Y4
 	JEQ          fewnext1
-	VPBROADCASTD 4(R11), Y11
+	VPBROADCASTD 4(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPBROADCASTD 4(R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y5, Y5
 	JPS          fewnext1
-	VPBROADCASTD 8(R11), Y11
+	VPBROADCASTD 8(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPBROADCASTD 8(R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y6, Y6
 	JCC          fewnext1
-	VPBROADCASTD 12(R11), Y11
+	VPBROADCASTD 12(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPBROADCASTD 12(R13)(DX*1), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
 
 fewnext1:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x08, Y12, Y9
 	VPSRAW       $0x08, Y9, Y9
 	VPSRAW       $0x08, Y12, Y12
-	VPBROADCASTD (R11), Y10
+	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y10
+	VPBROADCASTD (R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y4, Y4
 	JEQ          fewnext2
-	VPBROADCASTD 4(R11), Y10
+	VPBROADCASTD 4(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPBROADCASTD 4(R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y5, Y5
 	JPS          fewnext2
-	VPBROADCASTD 8(R11), Y10
+	VPBROADCASTD 8(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPBROADCASTD 8(R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	JCC          fewnext2
-	VPBROADCASTD 12(R11), Y10
+	VPBROADCASTD 12(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y12, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext2:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x08, Y8, Y9
 	VPSRAW       $0x08, Y9, Y9
 	VPSRAW       $0x08, Y8, Y8
-	VPBROADCASTD (R11), Y10
+	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y10
+	VPBROADCASTD (R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y4, Y4
 	JEQ          fewnext3
-	VPBROADCASTD 4(R11), Y10
+	VPBROADCASTD 4(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPBROADCASTD 4(R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y5, Y5
 	JPS          fewnext3
-	VPBROADCASTD 8(R11), Y10
+	VPBROADCASTD 8(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPBROADCASTD 8(R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	JCC          fewnext3
-	VPBROADCASTD 12(R11), Y10
+	VPBROADCASTD 12(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y8, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext3:
-	LEAQ    (R11)(SI*2), R11
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R12
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R12
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R12), Y8
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF128 (R12), Y8
-	JMP            fewscaled
-
-fewsingle:
-	VBROADCASTSS (R12), Y8
-
-fewscaled:
-	MOVQ         a_Lsc+80(FP), R13
-	LEAQ         (R12)(R13*4), R12
-	MOVQ         R12, a_Scales_len+64(FP)
-	MOVQ         a_S_len+8(FP), R12
-	MOVQ         a_Unit_base+120(FP), R13
-	LEAQ         (R13)(R12*4), R13
+	LEAQ         (R13)(DX*2), R13
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, R14
+	JNZ          fewstep
+	MOVQ         a_Scales_len+80(FP), R14
+	VMOVUPS      (R14), Y8
+	MOVQ         a_Lsc+96(FP), R15
+	LEAQ         (R14)(R15*4), R14
+	MOVQ         R14, a_Scales_len+80(FP)
+	MOVQ         a_S_len+8(FP), R14
+	MOVQ         a_Unit_base+136(FP), R15
+	LEAQ         (R15)(R14*4), R15
 	CMPQ         a_S_cap+16(FP), $-126
 	VCVTDQ2PS    Y4, Y4
-	VBROADCASTSS (R13), Y9
+	VBROADCASTSS (R15), Y9
 	VMULPS       Y9, Y4, Y4
 	VFMADD231PS  Y8, Y4, Y0
 	JEQ          fewnext4
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 4(R13), Y4
+	VBROADCASTSS 4(R15), Y4
 	VMULPS       Y4, Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
 	JPS          fewnext4
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 8(R13), Y4
+	VBROADCASTSS 8(R15), Y4
 	VMULPS       Y4, Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 	JCC          fewnext4
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 12(R13), Y4
+	VBROADCASTSS 12(R15), Y4
 	VMULPS       Y4, Y7, Y7
 	VFMADD231PS  Y8, Y7, Y3
 
 fewnext4:
-	MOVQ a_Group+88(FP), R12
-	SUBQ R12, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  fewgroup
 	JMP  store
 
@@ -42867,142 +42782,130 @@ onegroup:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    a_Group+88(FP), R12
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 onestep:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         onenear0only
-	PREFETCHT1 (CX)(DX*1)
-
-onenear0only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  oneahead0
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        oneahead0
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead0:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         onenear1only
-	PREFETCHT1 (CX)(DX*1)
-
-onenear1only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  oneahead1
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        oneahead1
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead1:
-	VMOVUPS     (R11), Y12
-	ADDQ        $0x20, R11
-	VPMOVSXBW   (DI), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y4, Y4
-	VPMOVSXBW   (R8), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y5, Y5
-	VPMOVSXBW   (R9), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y6, Y6
-	VPMOVSXBW   (R10), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y7, Y7
-	VPMOVSXBW   (DI)(AX*1), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y8, Y8
-	VPMOVSXBW   (R8)(AX*1), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y9, Y9
-	VPMOVSXBW   (R9)(AX*1), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y10, Y10
-	VPMOVSXBW   (R10)(AX*1), Y13
-	VPMADDWD    Y12, Y13, Y13
-	VPADDD      Y13, Y11, Y11
-	ADDQ        $0x10, DI
-	ADDQ        $0x10, R8
-	ADDQ        $0x10, R9
-	ADDQ        $0x10, R10
-	SUBQ        $0x10, R12
-	JNZ         onestep
-	VPUNPCKLDQ  Y5, Y4, Y12
-	VPUNPCKHDQ  Y5, Y4, Y4
-	VPADDD      Y12, Y4, Y4
-	VPUNPCKLDQ  Y7, Y6, Y5
-	VPUNPCKHDQ  Y7, Y6, Y6
-	VPADDD      Y5, Y6, Y6
-	VPUNPCKLQDQ Y6, Y4, Y5
-	VPUNPCKHQDQ Y6, Y4, Y4
-	VPADDD      Y5, Y4, Y4
-	VPUNPCKLDQ  Y9, Y8, Y5
-	VPUNPCKHDQ  Y9, Y8, Y8
-	VPADDD      Y5, Y8, Y8
-	VPUNPCKLDQ  Y11, Y10, Y5
-	VPUNPCKHDQ  Y11, Y10, Y10
-	VPADDD      Y5, Y10, Y10
-	VPUNPCKLQDQ Y10, Y8, Y5
-	VPUNPCKHQDQ Y10, Y8, Y8
-	VPADDD      Y5, Y8, Y8
-	VPERM2I128  $0x20, Y8, Y4, Y5
-	VPERM2I128  $0x31, Y8, Y4, Y4
-	VPADDD      Y5, Y4, Y5
-	MOVQ        a_Scales_len+64(FP), R12
-	CMPQ        a_K_len+32(FP), $0x04
-	JL          onesingle
-	JE          onefour
-	VMOVUPS     (R12), Y4
-	JMP         onescaled
-
-onefour:
-	VBROADCASTF128 (R12), Y4
-	JMP            onescaled
-
-onesingle:
-	VBROADCASTSS (R12), Y4
-
-onescaled:
-	MOVQ         a_Lsc+80(FP), R13
-	LEAQ         (R12)(R13*4), R12
-	MOVQ         R12, a_Scales_len+64(FP)
-	MOVQ         a_S_len+8(FP), R12
-	MOVQ         a_Unit_base+120(FP), R13
-	LEAQ         (R13)(R12*4), R13
+	VMOVUPS      (R13), Y12
+	ADDQ         $0x20, R13
+	VPMOVSXBW    (BX)(DI*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMOVSXBW    (BX)(R8*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMOVSXBW    (BX)(R9*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMOVSXBW    (BX)(R10*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y7, Y7
+	VPMOVSXBW    (BX)(R11*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMOVSXBW    (BX)(R12*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	MOVQ         48(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y10, Y10
+	MOVQ         56(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y11, Y11
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, R14
+	JNZ          onestep
+	VPUNPCKLDQ   Y5, Y4, Y12
+	VPUNPCKHDQ   Y5, Y4, Y4
+	VPADDD       Y12, Y4, Y4
+	VPUNPCKLDQ   Y7, Y6, Y5
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y5, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y4, Y5
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VPUNPCKLDQ   Y9, Y8, Y5
+	VPUNPCKHDQ   Y9, Y8, Y8
+	VPADDD       Y5, Y8, Y8
+	VPUNPCKLDQ   Y11, Y10, Y5
+	VPUNPCKHDQ   Y11, Y10, Y10
+	VPADDD       Y5, Y10, Y10
+	VPUNPCKLQDQ  Y10, Y8, Y5
+	VPUNPCKHQDQ  Y10, Y8, Y8
+	VPADDD       Y5, Y8, Y8
+	VPERM2I128   $0x20, Y8, Y4, Y5
+	VPERM2I128   $0x31, Y8, Y4, Y4
+	VPADDD       Y5, Y4, Y5
+	MOVQ         a_Scales_len+80(FP), R14
+	VMOVUPS      (R14), Y4
+	MOVQ         a_Lsc+96(FP), R15
+	LEAQ         (R14)(R15*4), R14
+	MOVQ         R14, a_Scales_len+80(FP)
+	MOVQ         a_S_len+8(FP), R14
+	MOVQ         a_Unit_base+136(FP), R15
+	LEAQ         (R15)(R14*4), R15
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R13), Y6
+	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y5, Y5
 	VFMADD231PS  Y4, Y5, Y0
-	MOVQ         a_Group+88(FP), R12
-	SUBQ         R12, a_Scales_cap+72(FP)
+	MOVQ         a_Group+104(FP), R14
+	SUBQ         R14, a_Scales_cap+88(FP)
 	JNZ          onegroup
 
 store:
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Y0, Y1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Y1, Y2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Y2, Y3
 
 has3:
-	MOVQ         a_Max_base+168(FP), BX
-	MOVQ         a_S_len+8(FP), R11
-	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(R11*4), CX
-	LEAQ         (BX)(R11*4), BX
-	VMOVUPS      (BX), X4
+	MOVQ         a_Max_base+176(FP), CX
+	MOVQ         a_S_len+8(FP), R13
+	MOVQ         a_S_base+0(FP), AX
+	LEAQ         (AX)(R13*4), AX
+	LEAQ         (CX)(R13*4), CX
+	VMOVUPS      (CX), X4
 	VUNPCKLPS    Y1, Y0, Y5
 	VUNPCKHPS    Y1, Y0, Y0
 	VUNPCKLPS    Y3, Y2, Y1
@@ -43011,65 +42914,50 @@ has3:
 	VUNPCKHPD    Y1, Y5, Y1
 	VUNPCKLPD    Y2, Y0, Y5
 	VUNPCKHPD    Y2, Y0, Y0
-	VMOVUPS      X3, (CX)
+	VMOVUPS      X3, (AX)
 	VMAXPS       X4, X3, X4
-	CMPQ         a_K_len+32(FP), $0x01
-	JE           stored
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X5, (AX)
 	VMAXPS       X4, X5, X4
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X0, (AX)
 	VMAXPS       X4, X0, X4
-	CMPQ         a_K_len+32(FP), $0x04
-	JE           stored
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y3, X2
-	VMOVUPS      X2, (CX)
+	VMOVUPS      X2, (AX)
 	VMAXPS       X4, X2, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y1, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y5, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y0, X0
-	VMOVUPS      X0, (CX)
+	VMOVUPS      X0, (AX)
 	VMAXPS       X4, X0, X4
-	ADDQ         SI, CX
-
-stored:
-	VMOVUPS X4, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
-	SUBQ    a_D+160(FP), DI
-	SUBQ    a_D+160(FP), R8
-	SUBQ    a_D+160(FP), R9
-	SUBQ    a_D+160(FP), R10
-	MOVQ    a_S_len+8(FP), CX
-	CMPQ    CX, a_N+144(FP)
-	JL      queries
-	MOVQ    a_K_len+32(FP), BX
-	SUBQ    BX, a_M+152(FP)
-	MOVQ    a_K_cap+40(FP), CX
-	ADDQ    CX, a_Next_base+192(FP)
-	MOVQ    a_Ldk+48(FP), CX
-	IMULQ   BX, CX
-	ADDQ    CX, DI
-	ADDQ    CX, R8
-	ADDQ    CX, R9
-	ADDQ    CX, R10
-	MOVQ    SI, CX
-	IMULQ   BX, CX
-	ADDQ    CX, a_S_base+0(FP)
-	SHLQ    $0x02, BX
-	ADDQ    BX, a_Scales_base+56(FP)
-	JMP     tile
+	ADDQ         DX, AX
+	VMOVUPS      X4, (CX)
+	ADDQ         $0x04, a_S_len+8(FP)
+	SUBQ         a_D+168(FP), BX
+	MOVQ         a_S_len+8(FP), AX
+	CMPQ         AX, a_N+160(FP)
+	JL           queries
+	MOVQ         $0x00000008, AX
+	SUBQ         AX, a_Off_len+56(FP)
+	ADDQ         $+64, a_Next_base+200(FP)
+	LEAQ         (SI)(AX*8), SI
+	MOVQ         DX, CX
+	IMULQ        AX, CX
+	ADDQ         CX, a_S_base+0(FP)
+	SHLQ         $0x02, AX
+	ADDQ         AX, a_Scales_base+72(FP)
+	JMP          tile
 
 done:
 	VZEROUPPER
@@ -43082,142 +42970,118 @@ GLOBL keysOfSumsAVX2<>(SB), RODATA|NOPTR, $32
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·skinnyQKCodes4AVX2(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	SHRQ    $0x01, a_D+160(FP)
-	SHRQ    $0x01, a_Group+88(FP)
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000008, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), BX
-	CMPQ a_M+152(FP), $0x08
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ BX, BX
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	SHRQ    $0x01, a_D+168(FP)
+	SHRQ    $0x01, a_Group+104(FP)
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_K_base+24(FP), BX
+	MOVQ    a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x08, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R11
-	SHLQ    $0x02, R11
-	ADDQ    a_Q_base+96(FP), R11
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R12
-	MOVQ    R12, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R12
-	MOVQ    R12, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX2<>+0(SB), Y0
 	VMOVUPS const80000000AVX2<>+0(SB), Y1
 	VMOVUPS const80000000AVX2<>+0(SB), Y2
 	VMOVUPS const80000000AVX2<>+0(SB), Y3
-	MOVQ    a_N+144(FP), R12
-	SUBQ    a_S_len+8(FP), R12
-	MOVQ    $0x00000004, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, R12
-	LEAQ    heightsAVX2<>+56(SB), R13
-	MOVQ    (R13)(R12*8), R12
-	MOVQ    R12, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX2<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    a_Group+88(FP), R12
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         fewnear0only
-	PREFETCHT1 (CX)(DX*1)
-
-fewnear0only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  fewahead0
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        fewahead0
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	TESTQ      DX, DX
-	JZ         fewnear1only
-	PREFETCHT1 (CX)(DX*1)
-
-fewnear1only:
-	ADDQ $+64, CX
-	SUBQ $+64, BX
-	JNZ  fewahead1
-	ADDQ a_Next_cap+208(FP), CX
-	MOVQ a_Next_len+200(FP), BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
+	JNZ        fewahead1
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	VBROADCASTF128 (DI), Y8
-	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
-	VBROADCASTF128 (R8), Y9
-	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
-	VBROADCASTF128 (R9), Y10
-	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
-	VBROADCASTF128 (R10), Y11
-	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VBROADCASTF128 (BX)(DI*1), Y8
+	VINSERTF128    $0x01, (BX)(R11*1), Y8, Y8
+	VBROADCASTF128 (BX)(R8*1), Y9
+	VINSERTF128    $0x01, (BX)(R12*1), Y9, Y9
+	VBROADCASTF128 (BX)(R9*1), Y10
+	MOVQ           48(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y10, Y10
+	VBROADCASTF128 (BX)(R10*1), Y11
+	MOVQ           56(SI), R15
+	VINSERTF128    $0x01, (BX)(R15*1), Y11, Y11
 	VUNPCKLPS      Y9, Y8, Y12
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y9
@@ -43231,345 +43095,329 @@ fewahead1:
 	VPSLLW         $0x08, Y11, Y13
 	VPSRAW         $0x0c, Y10, Y10
 	VPSRAW         $0x0c, Y13, Y13
-	VPBROADCASTD   (R11), Y14
+	VPBROADCASTD   (R13), Y14
 	VPMADDWD       Y10, Y14, Y14
 	VPADDD         Y14, Y4, Y4
-	VPBROADCASTD   (R11)(SI*1), Y14
+	VPBROADCASTD   (R13)(DX*1), Y14
 	VPMADDWD       Y13, Y14, Y14
 	VPADDD         Y14, Y4, Y4
 	JEQ            fewnext0
-	VPBROADCASTD   4(R11), Y14
+	VPBROADCASTD   4(R13), Y14
 	VPMADDWD       Y10, Y14, Y14
 	VPADDD         Y14, Y5, Y5
-	VPBROADCASTD   4(R11)(SI*1), Y14
+	VPBROADCASTD   4(R13)(DX*1), Y14
 	VPMADDWD       Y13, Y14, Y14
 	VPADDD         Y14, Y5, Y5
 	JPS            fewnext0
-	VPBROADCASTD   8(R11), Y14
+	VPBROADCASTD   8(R13), Y14
 	VPMADDWD       Y10, Y14, Y14
 	VPADDD         Y14, Y6, Y6
-	VPBROADCASTD   8(R11)(SI*1), Y14
+	VPBROADCASTD   8(R13)(DX*1), Y14
 	VPMADDWD       Y13, Y14, Y14
 	VPADDD         Y14, Y6, Y6
 	JCC            fewnext0
-	VPBROADCASTD   12(R11), Y14
+	VPBROADCASTD   12(R13), Y14
 	VPMADDWD       Y10, Y14, Y14
 	VPADDD         Y14, Y7, Y7
-	VPBROADCASTD   12(R11)(SI*1), Y10
+	VPBROADCASTD   12(R13)(DX*1), Y10
 	VPMADDWD       Y13, Y10, Y10
 	VPADDD         Y10, Y7, Y7
 
 fewnext0:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x04, Y11, Y10
 	VPSRAW       $0x0c, Y10, Y10
 	VPSRAW       $0x0c, Y11, Y11
-	VPBROADCASTD (R11), Y13
+	VPBROADCASTD (R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y13
+	VPBROADCASTD (R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y4, Y4
 	JEQ          fewnext1
-	VPBROADCASTD 4(R11), Y13
+	VPBROADCASTD 4(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y13
+	VPBROADCASTD 4(R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y5, Y5
 	JPS          fewnext1
-	VPBROADCASTD 8(R11), Y13
+	VPBROADCASTD 8(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y13
+	VPBROADCASTD 8(R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y6, Y6
 	JCC          fewnext1
-	VPBROADCASTD 12(R11), Y13
+	VPBROADCASTD 12(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPBROADCASTD 12(R13)(DX*1), Y10
 	VPMADDWD     Y11, Y10, Y10
 	VPADDD       Y10, Y7, Y7
 
 fewnext1:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x0c, Y9, Y10
 	VPSLLW       $0x08, Y9, Y11
 	VPSRAW       $0x0c, Y10, Y10
 	VPSRAW       $0x0c, Y11, Y11
-	VPBROADCASTD (R11), Y13
+	VPBROADCASTD (R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y13
+	VPBROADCASTD (R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y4, Y4
 	JEQ          fewnext2
-	VPBROADCASTD 4(R11), Y13
+	VPBROADCASTD 4(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y13
+	VPBROADCASTD 4(R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y5, Y5
 	JPS          fewnext2
-	VPBROADCASTD 8(R11), Y13
+	VPBROADCASTD 8(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y13
+	VPBROADCASTD 8(R13)(DX*1), Y13
 	VPMADDWD     Y11, Y13, Y13
 	VPADDD       Y13, Y6, Y6
 	JCC          fewnext2
-	VPBROADCASTD 12(R11), Y13
+	VPBROADCASTD 12(R13), Y13
 	VPMADDWD     Y10, Y13, Y13
 	VPADDD       Y13, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPBROADCASTD 12(R13)(DX*1), Y10
 	VPMADDWD     Y11, Y10, Y10
 	VPADDD       Y10, Y7, Y7
 
 fewnext2:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x04, Y9, Y10
 	VPSRAW       $0x0c, Y10, Y10
 	VPSRAW       $0x0c, Y9, Y9
-	VPBROADCASTD (R11), Y11
+	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y11
+	VPBROADCASTD (R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y4, Y4
 	JEQ          fewnext3
-	VPBROADCASTD 4(R11), Y11
+	VPBROADCASTD 4(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPBROADCASTD 4(R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y5, Y5
 	JPS          fewnext3
-	VPBROADCASTD 8(R11), Y11
+	VPBROADCASTD 8(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPBROADCASTD 8(R13)(DX*1), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y6, Y6
 	JCC          fewnext3
-	VPBROADCASTD 12(R11), Y11
+	VPBROADCASTD 12(R13), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y10
+	VPBROADCASTD 12(R13)(DX*1), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
 
 fewnext3:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x0c, Y12, Y9
 	VPSLLW       $0x08, Y12, Y10
 	VPSRAW       $0x0c, Y9, Y9
 	VPSRAW       $0x0c, Y10, Y10
-	VPBROADCASTD (R11), Y11
+	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y11
+	VPBROADCASTD (R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y4, Y4
 	JEQ          fewnext4
-	VPBROADCASTD 4(R11), Y11
+	VPBROADCASTD 4(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPBROADCASTD 4(R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y5, Y5
 	JPS          fewnext4
-	VPBROADCASTD 8(R11), Y11
+	VPBROADCASTD 8(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPBROADCASTD 8(R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y6, Y6
 	JCC          fewnext4
-	VPBROADCASTD 12(R11), Y11
+	VPBROADCASTD 12(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext4:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x04, Y12, Y9
 	VPSRAW       $0x0c, Y9, Y9
 	VPSRAW       $0x0c, Y12, Y12
-	VPBROADCASTD (R11), Y10
+	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y10
+	VPBROADCASTD (R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y4, Y4
 	JEQ          fewnext5
-	VPBROADCASTD 4(R11), Y10
+	VPBROADCASTD 4(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPBROADCASTD 4(R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y5, Y5
 	JPS          fewnext5
-	VPBROADCASTD 8(R11), Y10
+	VPBROADCASTD 8(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPBROADCASTD 8(R13)(DX*1), Y10
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	JCC          fewnext5
-	VPBROADCASTD 12(R11), Y10
+	VPBROADCASTD 12(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y12, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext5:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x0c, Y8, Y9
 	VPSLLW       $0x08, Y8, Y10
 	VPSRAW       $0x0c, Y9, Y9
 	VPSRAW       $0x0c, Y10, Y10
-	VPBROADCASTD (R11), Y11
+	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y11
+	VPBROADCASTD (R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y4, Y4
 	JEQ          fewnext6
-	VPBROADCASTD 4(R11), Y11
+	VPBROADCASTD 4(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y11
+	VPBROADCASTD 4(R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y5, Y5
 	JPS          fewnext6
-	VPBROADCASTD 8(R11), Y11
+	VPBROADCASTD 8(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y11
+	VPBROADCASTD 8(R13)(DX*1), Y11
 	VPMADDWD     Y10, Y11, Y11
 	VPADDD       Y11, Y6, Y6
 	JCC          fewnext6
-	VPBROADCASTD 12(R11), Y11
+	VPBROADCASTD 12(R13), Y11
 	VPMADDWD     Y9, Y11, Y11
 	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext6:
-	LEAQ         (R11)(SI*2), R11
+	LEAQ         (R13)(DX*2), R13
 	VPSLLW       $0x04, Y8, Y9
 	VPSRAW       $0x0c, Y9, Y9
 	VPSRAW       $0x0c, Y8, Y8
-	VPBROADCASTD (R11), Y10
+	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD (R11)(SI*1), Y10
+	VPBROADCASTD (R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y4, Y4
 	JEQ          fewnext7
-	VPBROADCASTD 4(R11), Y10
+	VPBROADCASTD 4(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 4(R11)(SI*1), Y10
+	VPBROADCASTD 4(R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y5, Y5
 	JPS          fewnext7
-	VPBROADCASTD 8(R11), Y10
+	VPBROADCASTD 8(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R11)(SI*1), Y10
+	VPBROADCASTD 8(R13)(DX*1), Y10
 	VPMADDWD     Y8, Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	JCC          fewnext7
-	VPBROADCASTD 12(R11), Y10
+	VPBROADCASTD 12(R13), Y10
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 12(R11)(SI*1), Y9
+	VPBROADCASTD 12(R13)(DX*1), Y9
 	VPMADDWD     Y8, Y9, Y9
 	VPADDD       Y9, Y7, Y7
 
 fewnext7:
-	LEAQ    (R11)(SI*2), R11
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R12
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R12
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R12), Y8
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF128 (R12), Y8
-	JMP            fewscaled
-
-fewsingle:
-	VBROADCASTSS (R12), Y8
-
-fewscaled:
-	MOVQ         a_Lsc+80(FP), R13
-	LEAQ         (R12)(R13*4), R12
-	MOVQ         R12, a_Scales_len+64(FP)
-	MOVQ         a_S_len+8(FP), R12
-	MOVQ         a_Unit_base+120(FP), R13
-	LEAQ         (R13)(R12*4), R13
+	LEAQ         (R13)(DX*2), R13
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, R14
+	JNZ          fewstep
+	MOVQ         a_Scales_len+80(FP), R14
+	VMOVUPS      (R14), Y8
+	MOVQ         a_Lsc+96(FP), R15
+	LEAQ         (R14)(R15*4), R14
+	MOVQ         R14, a_Scales_len+80(FP)
+	MOVQ         a_S_len+8(FP), R14
+	MOVQ         a_Unit_base+136(FP), R15
+	LEAQ         (R15)(R14*4), R15
 	CMPQ         a_S_cap+16(FP), $-126
 	VCVTDQ2PS    Y4, Y4
-	VBROADCASTSS (R13), Y9
+	VBROADCASTSS (R15), Y9
 	VMULPS       Y9, Y4, Y4
 	VFMADD231PS  Y8, Y4, Y0
 	JEQ          fewnext8
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS 4(R13), Y4
+	VBROADCASTSS 4(R15), Y4
 	VMULPS       Y4, Y5, Y5
 	VFMADD231PS  Y8, Y5, Y1
 	JPS          fewnext8
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS 8(R13), Y4
+	VBROADCASTSS 8(R15), Y4
 	VMULPS       Y4, Y6, Y6
 	VFMADD231PS  Y8, Y6, Y2
 	JCC          fewnext8
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS 12(R13), Y4
+	VBROADCASTSS 12(R15), Y4
 	VMULPS       Y4, Y7, Y7
 	VFMADD231PS  Y8, Y7, Y3
 
 fewnext8:
-	MOVQ    a_Group+88(FP), R12
-	SUBQ    R12, a_Scales_cap+72(FP)
+	MOVQ    a_Group+104(FP), R14
+	SUBQ    R14, a_Scales_cap+88(FP)
 	JNZ     fewgroup
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Y0, Y1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Y1, Y2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Y2, Y3
 
 has3:
-	MOVQ         a_Max_base+168(FP), BX
-	MOVQ         a_S_len+8(FP), R11
-	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(R11*4), CX
-	LEAQ         (BX)(R11*4), BX
-	VMOVUPS      (BX), X4
+	MOVQ         a_Max_base+176(FP), CX
+	MOVQ         a_S_len+8(FP), R13
+	MOVQ         a_S_base+0(FP), AX
+	LEAQ         (AX)(R13*4), AX
+	LEAQ         (CX)(R13*4), CX
+	VMOVUPS      (CX), X4
 	VUNPCKLPS    Y1, Y0, Y5
 	VUNPCKHPS    Y1, Y0, Y0
 	VUNPCKLPS    Y3, Y2, Y1
@@ -43578,65 +43426,50 @@ has3:
 	VUNPCKHPD    Y1, Y5, Y1
 	VUNPCKLPD    Y2, Y0, Y5
 	VUNPCKHPD    Y2, Y0, Y0
-	VMOVUPS      X3, (CX)
+	VMOVUPS      X3, (AX)
 	VMAXPS       X4, X3, X4
-	CMPQ         a_K_len+32(FP), $0x01
-	JE           stored
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X5, (AX)
 	VMAXPS       X4, X5, X4
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
+	ADDQ         DX, AX
+	VMOVUPS      X0, (AX)
 	VMAXPS       X4, X0, X4
-	CMPQ         a_K_len+32(FP), $0x04
-	JE           stored
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y3, X2
-	VMOVUPS      X2, (CX)
+	VMOVUPS      X2, (AX)
 	VMAXPS       X4, X2, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y1, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y5, X1
-	VMOVUPS      X1, (CX)
+	VMOVUPS      X1, (AX)
 	VMAXPS       X4, X1, X4
-	ADDQ         SI, CX
+	ADDQ         DX, AX
 	VEXTRACTF128 $0x01, Y0, X0
-	VMOVUPS      X0, (CX)
+	VMOVUPS      X0, (AX)
 	VMAXPS       X4, X0, X4
-	ADDQ         SI, CX
-
-stored:
-	VMOVUPS X4, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
-	SUBQ    a_D+160(FP), DI
-	SUBQ    a_D+160(FP), R8
-	SUBQ    a_D+160(FP), R9
-	SUBQ    a_D+160(FP), R10
-	MOVQ    a_S_len+8(FP), CX
-	CMPQ    CX, a_N+144(FP)
-	JL      queries
-	MOVQ    a_K_len+32(FP), BX
-	SUBQ    BX, a_M+152(FP)
-	MOVQ    a_K_cap+40(FP), CX
-	ADDQ    CX, a_Next_base+192(FP)
-	MOVQ    a_Ldk+48(FP), CX
-	IMULQ   BX, CX
-	ADDQ    CX, DI
-	ADDQ    CX, R8
-	ADDQ    CX, R9
-	ADDQ    CX, R10
-	MOVQ    SI, CX
-	IMULQ   BX, CX
-	ADDQ    CX, a_S_base+0(FP)
-	SHLQ    $0x02, BX
-	ADDQ    BX, a_Scales_base+56(FP)
-	JMP     tile
+	ADDQ         DX, AX
+	VMOVUPS      X4, (CX)
+	ADDQ         $0x04, a_S_len+8(FP)
+	SUBQ         a_D+168(FP), BX
+	MOVQ         a_S_len+8(FP), AX
+	CMPQ         AX, a_N+160(FP)
+	JL           queries
+	MOVQ         $0x00000008, AX
+	SUBQ         AX, a_Off_len+56(FP)
+	ADDQ         $+64, a_Next_base+200(FP)
+	LEAQ         (SI)(AX*8), SI
+	MOVQ         DX, CX
+	IMULQ        AX, CX
+	ADDQ         CX, a_S_base+0(FP)
+	SHLQ         $0x02, AX
+	ADDQ         AX, a_Scales_base+72(FP)
+	JMP          tile
 
 done:
 	VZEROUPPER
@@ -43644,1478 +43477,1508 @@ done:
 
 // func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
+	MOVQ    DX, a_Next_len+184(FP)
 
 queries:
-	MOVQ a_N+136(FP), SI
-	CMPQ SI, $0x04
+	MOVQ a_N+152(FP), DX
+	CMPQ DX, $0x04
 	JGE  queries4
-	CMPQ SI, $0x03
+	CMPQ DX, $0x03
 	JGE  queries3
-	CMPQ SI, $0x02
+	CMPQ DX, $0x02
 	JGE  queries2
 
 	// 1 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries1dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries1dense:
 queries1columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x20
-	JE    queries1onward
-	MOVQ  R8, R13
-	SHRQ  $0x04, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries1onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries1odd
 	PCALIGN $0x40
 
 queries1pair:
-	VPMOVSXBW    (R11), Y3
-	VPMOVSXBW    (R11)(R13*1), Y4
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VPMOVSXBW    (R9)(R13*1), Y3
+	VPMOVSXBW    (R9)(R14*1), Y4
 	VPUNPCKLWD   Y4, Y3, Y2
 	VPUNPCKHWD   Y4, Y3, Y3
-	VPBROADCASTD (R12), Y4
+	VPBROADCASTD (R11), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y2, Y0, Y0
 	VPADDD       Y4, Y1, Y1
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries1pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries1ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries1ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries1ahead:
+	DECQ R12
+	JNZ  queries1pair
 
 queries1odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries1sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y3
-	VPMOVSXBW    (R11)(R13*1), Y4
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VPMOVSXBW    (R9)(R12*1), Y3
+	VPMOVSXBW    (R9)(R13*1), Y4
 	VPUNPCKLWD   Y4, Y3, Y2
 	VPUNPCKHWD   Y4, Y3, Y3
-	VPBROADCASTD (R12), Y4
+	VPBROADCASTD (R11), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y2, Y0, Y0
 	VPADDD       Y4, Y1, Y1
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries1sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries1loads
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y2
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries1stored
 
 queries1loads:
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y2
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y2, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y2, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y2, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y2, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
 
 queries1stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries1same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries1same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries1same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries1columns
 	JMP  next
 
 	// 2 queries.
 queries2:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries2dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries2dense:
 queries2columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x20
-	JE    queries2onward
-	MOVQ  R8, R13
-	SHRQ  $0x04, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries2onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries2odd
 	PCALIGN $0x40
 
 queries2pair:
-	VPMOVSXBW    (R11), Y5
-	VPMOVSXBW    (R11)(R13*1), Y6
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VPMOVSXBW    (R9)(R13*1), Y5
+	VPMOVSXBW    (R9)(R14*1), Y6
 	VPUNPCKLWD   Y6, Y5, Y4
 	VPUNPCKHWD   Y6, Y5, Y5
-	VPBROADCASTD (R12), Y6
+	VPBROADCASTD (R11), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y6, Y2, Y2
-	VPBROADCASTD 4(R12), Y6
+	VPBROADCASTD 4(R11), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y3, Y3
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries2pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries2ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries2ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries2ahead:
+	DECQ R12
+	JNZ  queries2pair
 
 queries2odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries2sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y5
-	VPMOVSXBW    (R11)(R13*1), Y6
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VPMOVSXBW    (R9)(R12*1), Y5
+	VPMOVSXBW    (R9)(R13*1), Y6
 	VPUNPCKLWD   Y6, Y5, Y4
 	VPUNPCKHWD   Y6, Y5, Y5
-	VPBROADCASTD (R12), Y6
+	VPBROADCASTD (R11), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y6, Y2, Y2
-	VPBROADCASTD 4(R12), Y6
+	VPBROADCASTD 4(R11), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y3, Y3
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries2sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries2loads
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y4
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (R11)
+	VMOVUPS      Y5, (R9)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R11)
+	VMOVUPS      Y2, (R9)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries2stored
 
 queries2loads:
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y4
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  (R11), Y4, Y5
-	VMOVUPS      Y5, (R11)
+	VFMADD213PS  (R9), Y4, Y5
+	VMOVUPS      Y5, (R9)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y4, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y4, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11), Y0, Y2
-	VMOVUPS      Y2, (R11)
+	VFMADD213PS  (R9), Y0, Y2
+	VMOVUPS      Y2, (R9)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries2stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries2same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries2same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries2same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries2columns
 	JMP  next
 
 	// 3 queries.
 queries3:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries3dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries3dense:
 queries3columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x20
-	JE    queries3onward
-	MOVQ  R8, R13
-	SHRQ  $0x04, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries3onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries3odd
 	PCALIGN $0x40
 
 queries3pair:
-	VPMOVSXBW    (R11), Y7
-	VPMOVSXBW    (R11)(R13*1), Y8
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VPMOVSXBW    (R9)(R13*1), Y7
+	VPMOVSXBW    (R9)(R14*1), Y8
 	VPUNPCKLWD   Y8, Y7, Y6
 	VPUNPCKHWD   Y8, Y7, Y7
-	VPBROADCASTD (R12), Y8
+	VPBROADCASTD (R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 4(R12), Y8
+	VPBROADCASTD 4(R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y8, Y4, Y4
-	VPBROADCASTD 8(R12), Y8
+	VPBROADCASTD 8(R11), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y8, Y5, Y5
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries3pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries3ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries3ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries3ahead:
+	DECQ R12
+	JNZ  queries3pair
 
 queries3odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries3sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y7
-	VPMOVSXBW    (R11)(R13*1), Y8
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VPMOVSXBW    (R9)(R12*1), Y7
+	VPMOVSXBW    (R9)(R13*1), Y8
 	VPUNPCKLWD   Y8, Y7, Y6
 	VPUNPCKHWD   Y8, Y7, Y7
-	VPBROADCASTD (R12), Y8
+	VPBROADCASTD (R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 4(R12), Y8
+	VPBROADCASTD 4(R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y8, Y4, Y4
-	VPBROADCASTD 8(R12), Y8
+	VPBROADCASTD 8(R11), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y8, Y5, Y5
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries3sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries3loads
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y6
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VMOVUPS      Y7, (R11)
+	VMOVUPS      Y7, (R9)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y6, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R11)
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries3stored
 
 queries3loads:
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y6
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  (R11), Y6, Y7
-	VMOVUPS      Y7, (R11)
+	VFMADD213PS  (R9), Y6, Y7
+	VMOVUPS      Y7, (R9)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y6, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y6, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y0, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R11), Y0, Y1
-	VMOVUPS      Y1, (R11)
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries3stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries3same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries3same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries3same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries3columns
 	JMP  next
 
 	// 4 queries.
 queries4:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x20
-	JE    queries4onward
-	MOVQ  R8, R13
-	SHRQ  $0x04, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VPMOVSXBW    (R11), Y9
-	VPMOVSXBW    (R11)(R13*1), Y10
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VPMOVSXBW    (R9)(R13*1), Y9
+	VPMOVSXBW    (R9)(R14*1), Y10
 	VPUNPCKLWD   Y10, Y9, Y8
 	VPUNPCKHWD   Y10, Y9, Y9
-	VPBROADCASTD (R12), Y10
+	VPBROADCASTD (R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD 4(R12), Y10
+	VPBROADCASTD 4(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 8(R12), Y10
+	VPBROADCASTD 8(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 12(R12), Y10
+	VPBROADCASTD 12(R11), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y8, Y3, Y3
 	VPADDD       Y10, Y7, Y7
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries4pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries4ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries4ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries4ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VPMOVSXBW    (R11), Y9
-	VPMOVSXBW    (R11)(R13*1), Y10
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VPMOVSXBW    (R9)(R12*1), Y9
+	VPMOVSXBW    (R9)(R13*1), Y10
 	VPUNPCKLWD   Y10, Y9, Y8
 	VPUNPCKHWD   Y10, Y9, Y9
-	VPBROADCASTD (R12), Y10
+	VPBROADCASTD (R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD 4(R12), Y10
+	VPBROADCASTD 4(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 8(R12), Y10
+	VPBROADCASTD 8(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 12(R12), Y10
+	VPBROADCASTD 12(R11), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y8, Y3, Y3
 	VPADDD       Y10, Y7, Y7
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries4loads
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y8
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (R11)
+	VMOVUPS      Y9, (R9)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y8, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (R11)
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R11)
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 12(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R11)
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries4stored
 
 queries4loads:
-	LEAQ         (AX)(R8*4), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y8
+	LEAQ         (AX)(SI*4), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  (R11), Y8, Y9
-	VMOVUPS      Y9, (R11)
+	VFMADD213PS  (R9), Y8, Y9
+	VMOVUPS      Y9, (R9)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y8, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y8, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11), Y0, Y4
-	VMOVUPS      Y4, (R11)
+	VFMADD213PS  (R9), Y0, Y4
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R11), Y0, Y1
-	VMOVUPS      Y1, (R11)
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 12(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R11), Y0, Y1
-	VMOVUPS      Y1, (R11)
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries4stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries4same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 
 next:
 	// The next 4 queries.
-	IMUL3Q $0x04, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x10, a_Pairs_base+64(FP)
-	ADDQ   $0x10, a_Unit_base+104(FP)
-	SUBQ   $0x04, a_N+136(FP)
+	IMUL3Q $0x04, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x10, a_Pairs_base+80(FP)
+	ADDQ   $0x10, a_Unit_base+120(FP)
+	SUBQ   $0x04, a_N+152(FP)
 	JG     queries
 	VZEROUPPER
 	RET
 
 // func skinnyPVCodes4AVX2(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVCodes4AVX2(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodes4AVX2(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	SHRQ    $0x01, a_Dv+152(FP)
-	SHRQ    $0x01, a_Group+128(FP)
+	SHRQ    $0x01, a_Dv+160(FP)
+	SHRQ    $0x01, a_Group+144(FP)
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
+	MOVQ    DX, a_Next_len+184(FP)
 
 queries:
-	MOVQ a_N+136(FP), SI
-	CMPQ SI, $0x04
+	MOVQ a_N+152(FP), DX
+	CMPQ DX, $0x04
 	JGE  queries4
-	CMPQ SI, $0x03
+	CMPQ DX, $0x03
 	JGE  queries3
-	CMPQ SI, $0x02
+	CMPQ DX, $0x02
 	JGE  queries2
 
 	// 1 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000010, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries1dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries1dense:
 queries1columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x10
-	JE    queries1onward
-	MOVQ  R8, R13
-	SHRQ  $0x03, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries1onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries1odd
 	PCALIGN $0x40
 
 queries1pair:
-	VMOVQ        (R11), X2
-	VMOVQ        (R11)(R13*1), X3
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVQ        (R9)(R13*1), X2
+	VMOVQ        (R9)(R14*1), X3
 	VPUNPCKLBW   X3, X2, X2
 	VPMOVSXBW    X2, Y3
 	VPSLLW       $0x0c, Y3, Y2
 	VPSRAW       $0x0c, Y2, Y2
 	VPSRAW       $0x04, Y3, Y3
-	VPBROADCASTD (R12), Y4
+	VPBROADCASTD (R11), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y2, Y0, Y0
 	VPADDD       Y4, Y1, Y1
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries1pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+16, DI
+	SUBQ         $+16, R8
+	JNZ          queries1ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries1ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries1ahead:
+	DECQ R12
+	JNZ  queries1pair
 
 queries1odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries1sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVQ        (R11), X2
-	VMOVQ        (R11)(R13*1), X3
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVQ        (R9)(R12*1), X2
+	VMOVQ        (R9)(R13*1), X3
 	VPUNPCKLBW   X3, X2, X2
 	VPMOVSXBW    X2, Y3
 	VPSLLW       $0x0c, Y3, Y2
 	VPSRAW       $0x0c, Y2, Y2
 	VPSRAW       $0x04, Y3, Y3
-	VPBROADCASTD (R12), Y4
+	VPBROADCASTD (R11), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y2, Y0, Y0
 	VPADDD       Y4, Y1, Y1
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries1sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries1loads
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y2
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y2
 	VPUNPCKLDQ   Y1, Y0, Y3
 	VPUNPCKHDQ   Y1, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y2, Y1, Y1
-	VMOVUPS      Y1, (R11)
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y0, Y3, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries1stored
 
 queries1loads:
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y2
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y2
 	VPUNPCKLDQ   Y1, Y0, Y3
 	VPUNPCKHDQ   Y1, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R11), Y2, Y1
-	VMOVUPS      Y1, (R11)
+	VFMADD213PS  (R9), Y2, Y1
+	VMOVUPS      Y1, (R9)
 	VPERM2I128   $0x31, Y0, Y3, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y2, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y2, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
 
 queries1stored:
-	ADDQ $0x08, R8
-	SUBQ $0x08, a_Unit_cap+120(FP)
-	JNZ  queries1same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x08, SI
+	SUBQ $0x08, a_Unit_cap+136(FP)
+	JG   queries1same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries1same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries1columns
 	JMP  next
 
 	// 2 queries.
 queries2:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000010, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries2dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries2dense:
 queries2columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x10
-	JE    queries2onward
-	MOVQ  R8, R13
-	SHRQ  $0x03, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries2onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries2odd
 	PCALIGN $0x40
 
 queries2pair:
-	VMOVQ        (R11), X4
-	VMOVQ        (R11)(R13*1), X5
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVQ        (R9)(R13*1), X4
+	VMOVQ        (R9)(R14*1), X5
 	VPUNPCKLBW   X5, X4, X4
 	VPMOVSXBW    X4, Y5
 	VPSLLW       $0x0c, Y5, Y4
 	VPSRAW       $0x0c, Y4, Y4
 	VPSRAW       $0x04, Y5, Y5
-	VPBROADCASTD (R12), Y6
+	VPBROADCASTD (R11), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y6, Y2, Y2
-	VPBROADCASTD 4(R12), Y6
+	VPBROADCASTD 4(R11), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y3, Y3
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries2pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+16, DI
+	SUBQ         $+16, R8
+	JNZ          queries2ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries2ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries2ahead:
+	DECQ R12
+	JNZ  queries2pair
 
 queries2odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries2sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVQ        (R11), X4
-	VMOVQ        (R11)(R13*1), X5
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVQ        (R9)(R12*1), X4
+	VMOVQ        (R9)(R13*1), X5
 	VPUNPCKLBW   X5, X4, X4
 	VPMOVSXBW    X4, Y5
 	VPSLLW       $0x0c, Y5, Y4
 	VPSRAW       $0x0c, Y4, Y4
 	VPSRAW       $0x04, Y5, Y5
-	VPBROADCASTD (R12), Y6
+	VPBROADCASTD (R11), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y6, Y2, Y2
-	VPBROADCASTD 4(R12), Y6
+	VPBROADCASTD 4(R11), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y3, Y3
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries2sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries2loads
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y4
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y4
 	VPUNPCKLDQ   Y2, Y0, Y5
 	VPUNPCKHDQ   Y2, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y5, Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y4, Y2, Y2
-	VMOVUPS      Y2, (R11)
+	VMOVUPS      Y2, (R9)
 	VPERM2I128   $0x31, Y0, Y5, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y3, Y1, Y2
 	VPUNPCKHDQ   Y3, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y2, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y1, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries2stored
 
 queries2loads:
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y4
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y4
 	VPUNPCKLDQ   Y2, Y0, Y5
 	VPUNPCKHDQ   Y2, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y5, Y2
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11), Y4, Y2
-	VMOVUPS      Y2, (R11)
+	VFMADD213PS  (R9), Y4, Y2
+	VMOVUPS      Y2, (R9)
 	VPERM2I128   $0x31, Y0, Y5, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y4, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y4, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y3, Y1, Y2
 	VPUNPCKHDQ   Y3, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y2, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y0, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y1, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries2stored:
-	ADDQ $0x08, R8
-	SUBQ $0x08, a_Unit_cap+120(FP)
-	JNZ  queries2same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x08, SI
+	SUBQ $0x08, a_Unit_cap+136(FP)
+	JG   queries2same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries2same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries2columns
 	JMP  next
 
 	// 3 queries.
 queries3:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000010, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries3dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries3dense:
 queries3columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x10
-	JE    queries3onward
-	MOVQ  R8, R13
-	SHRQ  $0x03, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries3onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries3odd
 	PCALIGN $0x40
 
 queries3pair:
-	VMOVQ        (R11), X6
-	VMOVQ        (R11)(R13*1), X7
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVQ        (R9)(R13*1), X6
+	VMOVQ        (R9)(R14*1), X7
 	VPUNPCKLBW   X7, X6, X6
 	VPMOVSXBW    X6, Y7
 	VPSLLW       $0x0c, Y7, Y6
 	VPSRAW       $0x0c, Y6, Y6
 	VPSRAW       $0x04, Y7, Y7
-	VPBROADCASTD (R12), Y8
+	VPBROADCASTD (R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 4(R12), Y8
+	VPBROADCASTD 4(R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y8, Y4, Y4
-	VPBROADCASTD 8(R12), Y8
+	VPBROADCASTD 8(R11), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y8, Y5, Y5
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries3pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+16, DI
+	SUBQ         $+16, R8
+	JNZ          queries3ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries3ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries3ahead:
+	DECQ R12
+	JNZ  queries3pair
 
 queries3odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries3sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVQ        (R11), X6
-	VMOVQ        (R11)(R13*1), X7
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVQ        (R9)(R12*1), X6
+	VMOVQ        (R9)(R13*1), X7
 	VPUNPCKLBW   X7, X6, X6
 	VPMOVSXBW    X6, Y7
 	VPSLLW       $0x0c, Y7, Y6
 	VPSRAW       $0x0c, Y6, Y6
 	VPSRAW       $0x04, Y7, Y7
-	VPBROADCASTD (R12), Y8
+	VPBROADCASTD (R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 4(R12), Y8
+	VPBROADCASTD 4(R11), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y8, Y4, Y4
-	VPBROADCASTD 8(R12), Y8
+	VPBROADCASTD 8(R11), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y8, Y5, Y5
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries3sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries3loads
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y6
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y6
 	VPUNPCKLDQ   Y3, Y0, Y7
 	VPUNPCKHDQ   Y3, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y7, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y0, Y7, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y6, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y4, Y1, Y3
 	VPUNPCKHDQ   Y4, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y3, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (R11)
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y1, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPUNPCKLDQ   Y5, Y2, Y1
 	VPUNPCKHDQ   Y5, Y2, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries3stored
 
 queries3loads:
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y6
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y6
 	VPUNPCKLDQ   Y3, Y0, Y7
 	VPUNPCKHDQ   Y3, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y7, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y6, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y6, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y0, Y7, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y6, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y6, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y4, Y1, Y3
 	VPUNPCKHDQ   Y4, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y3, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11), Y0, Y4
-	VMOVUPS      Y4, (R11)
+	VFMADD213PS  (R9), Y0, Y4
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y1, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPUNPCKLDQ   Y5, Y2, Y1
 	VPUNPCKHDQ   Y5, Y2, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y0, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries3stored:
-	ADDQ $0x08, R8
-	SUBQ $0x08, a_Unit_cap+120(FP)
-	JNZ  queries3same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x08, SI
+	SUBQ $0x08, a_Unit_cap+136(FP)
+	JG   queries3same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries3same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries3columns
 	JMP  next
 
 	// 4 queries.
 queries4:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000010, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	LEAQ  (DX)(R8*1), R11
-	MOVQ  SI, R12
-	CMPQ  R10, $0x10
-	JE    queries4onward
-	MOVQ  R8, R13
-	SHRQ  $0x03, R13
-	ANDQ  $0x01, R13
-	IMULQ BX, R13
-	MOVQ  R8, R9
-	ANDQ  $-64, R9
-	ADDQ  R13, R9
-	MOVQ  a_Next_base+168(FP), R13
-	ADDQ  R13, R9
-
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VMOVQ        (R11), X8
-	VMOVQ        (R11)(R13*1), X9
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVQ        (R9)(R13*1), X8
+	VMOVQ        (R9)(R14*1), X9
 	VPUNPCKLBW   X9, X8, X8
 	VPMOVSXBW    X8, Y9
 	VPSLLW       $0x0c, Y9, Y8
 	VPSRAW       $0x0c, Y8, Y8
 	VPSRAW       $0x04, Y9, Y9
-	VPBROADCASTD (R12), Y10
+	VPBROADCASTD (R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD 4(R12), Y10
+	VPBROADCASTD 4(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 8(R12), Y10
+	VPBROADCASTD 8(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 12(R12), Y10
+	VPBROADCASTD 12(R11), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y8, Y3, Y3
 	VPADDD       Y10, Y7, Y7
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries4pair
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+16, DI
+	SUBQ         $+16, R8
+	JNZ          queries4ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries4ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries4ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVQ        (R11), X8
-	VMOVQ        (R11)(R13*1), X9
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVQ        (R9)(R12*1), X8
+	VMOVQ        (R9)(R13*1), X9
 	VPUNPCKLBW   X9, X8, X8
 	VPMOVSXBW    X8, Y9
 	VPSLLW       $0x0c, Y9, Y8
 	VPSRAW       $0x0c, Y8, Y8
 	VPSRAW       $0x04, Y9, Y9
-	VPBROADCASTD (R12), Y10
+	VPBROADCASTD (R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD 4(R12), Y10
+	VPBROADCASTD 4(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 8(R12), Y10
+	VPBROADCASTD 8(R11), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 12(R12), Y10
+	VPBROADCASTD 12(R11), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y8, Y3, Y3
 	VPADDD       Y10, Y7, Y7
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	CMPB         a_Load+160(FP), $0x00
+	CMPB         a_Load+168(FP), $0x00
 	JNE          queries4loads
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y8
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y8
 	VPUNPCKLDQ   Y4, Y0, Y9
 	VPUNPCKHDQ   Y4, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y9, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y8, Y4, Y4
-	VMOVUPS      Y4, (R11)
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y0, Y9, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y8, Y0, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y5, Y1, Y4
 	VPUNPCKHDQ   Y5, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y4, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, (R11)
+	VMOVUPS      Y5, (R9)
 	VPERM2I128   $0x31, Y1, Y4, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPUNPCKLDQ   Y6, Y2, Y1
 	VPUNPCKHDQ   Y6, Y2, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (R11)
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 12(R12), Y0
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
 	VPUNPCKLDQ   Y7, Y3, Y1
 	VPUNPCKHDQ   Y7, Y3, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R11)
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 	JMP          queries4stored
 
 queries4loads:
-	LEAQ         (AX)(R8*8), R11
-	MOVQ         a_Unit_len+112(FP), R12
-	VBROADCASTSS (R12), Y8
+	LEAQ         (AX)(SI*8), R9
+	MOVQ         a_Unit_len+128(FP), R10
+	VBROADCASTSS (R10), Y8
 	VPUNPCKLDQ   Y4, Y0, Y9
 	VPUNPCKHDQ   Y4, Y0, Y0
 	VPERM2I128   $0x20, Y0, Y9, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11), Y8, Y4
-	VMOVUPS      Y4, (R11)
+	VFMADD213PS  (R9), Y8, Y4
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y0, Y9, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R11), Y8, Y0
-	VMOVUPS      Y0, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 4(R12), Y0
+	VFMADD213PS  32(R9), Y8, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
 	VPUNPCKLDQ   Y5, Y1, Y4
 	VPUNPCKHDQ   Y5, Y1, Y1
 	VPERM2I128   $0x20, Y1, Y4, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  (R11), Y0, Y5
-	VMOVUPS      Y5, (R11)
+	VFMADD213PS  (R9), Y0, Y5
+	VMOVUPS      Y5, (R9)
 	VPERM2I128   $0x31, Y1, Y4, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 8(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
 	VPUNPCKLDQ   Y6, Y2, Y1
 	VPUNPCKHDQ   Y6, Y2, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11), Y0, Y4
-	VMOVUPS      Y4, (R11)
+	VFMADD213PS  (R9), Y0, Y4
+	VMOVUPS      Y4, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
-	VBROADCASTSS 12(R12), Y0
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
 	VPUNPCKLDQ   Y7, Y3, Y1
 	VPUNPCKHDQ   Y7, Y3, Y2
 	VPERM2I128   $0x20, Y2, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R11), Y0, Y3
-	VMOVUPS      Y3, (R11)
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
 	VPERM2I128   $0x31, Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         CX, R11
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
 
 queries4stored:
-	ADDQ $0x08, R8
-	SUBQ $0x08, a_Unit_cap+120(FP)
-	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x08, SI
+	SUBQ $0x08, a_Unit_cap+136(FP)
+	JG   queries4same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 
 next:
 	// The next 4 queries.
-	IMUL3Q $0x04, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x10, a_Pairs_base+64(FP)
-	ADDQ   $0x10, a_Unit_base+104(FP)
-	SUBQ   $0x04, a_N+136(FP)
+	IMUL3Q $0x04, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x10, a_Pairs_base+80(FP)
+	ADDQ   $0x10, a_Unit_base+120(FP)
+	SUBQ   $0x04, a_N+152(FP)
 	JG     queries
 	VZEROUPPER
 	RET

@@ -819,12 +819,12 @@ func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
 // skinnyQKEvenOddAVX512 is SkinnyKernels.QKEvenOdd, see package ukernel.
 //
 //go:noescape
-func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+func skinnyQKEvenOddAVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, scale float32, max []float32, next []int)
 
 // skinnyPVEvenOddAVX512 is SkinnyKernels.PVEvenOdd, see package ukernel.
 //
 //go:noescape
-func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 
 // skinnyHalvesE5M2AVX512 is SkinnyKernels.HalvesE5M2, see package ukernel.
 //

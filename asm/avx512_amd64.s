@@ -45728,15 +45728,13 @@ done:
 
 // func skinnyQKRowsAVX512(s []float32, k []float32, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsAVX512(SB), $1136-160
+TEXT ·skinnyQKRowsAVX512(SB), $1128-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x000000ff, AX
@@ -45772,7 +45770,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -45788,7 +45786,7 @@ group:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 group4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -45817,12 +45815,12 @@ group4step:
 	SUBQ       $+256, CX
 	JNZ        group4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group4ahead0:
@@ -45834,16 +45832,16 @@ group4ahead0:
 	SUBQ       $+256, CX
 	JNZ        group4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group4ahead4:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             (BX), R8
 	VMOVUPS          (DX)(R8*1), Y8
 	MOVQ             32(BX), R8
@@ -45992,27 +45990,27 @@ group4rest:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z0, Z0
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z0, Z0
 	JEQ    group4next8
-	VADDPS 96(SP), Z1, Z1
+	VADDPS 88(SP), Z1, Z1
 	JPS    group4next8
-	VADDPS 160(SP), Z2, Z2
+	VADDPS 152(SP), Z2, Z2
 	JCC    group4next8
-	VADDPS 224(SP), Z3, Z3
+	VADDPS 216(SP), Z3, Z3
 
 group4next8:
 group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z0, 32(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z0, 24(SP)
 	JEQ     group4next9
-	VMOVUPS Z1, 96(SP)
+	VMOVUPS Z1, 88(SP)
 	JPS     group4next9
-	VMOVUPS Z2, 160(SP)
+	VMOVUPS Z2, 152(SP)
 	JCC     group4next9
-	VMOVUPS Z3, 224(SP)
+	VMOVUPS Z3, 216(SP)
 
 group4next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -46028,7 +46026,7 @@ group8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+24(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 group8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -46061,12 +46059,12 @@ group8step:
 	SUBQ       $+256, CX
 	JNZ        group8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group8ahead0:
@@ -46078,16 +46076,16 @@ group8ahead0:
 	SUBQ       $+256, CX
 	JNZ        group8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         group8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 group8ahead4:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             (BX), R8
 	VMOVUPS          (DX)(R8*1), Y8
 	MOVQ             32(BX), R8
@@ -46268,35 +46266,35 @@ group8rest:
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z0, Z0
-	VADDPS 96(SP), Z1, Z1
-	VADDPS 160(SP), Z2, Z2
-	VADDPS 224(SP), Z3, Z3
-	VADDPS 288(SP), Z4, Z4
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z0, Z0
+	VADDPS 88(SP), Z1, Z1
+	VADDPS 152(SP), Z2, Z2
+	VADDPS 216(SP), Z3, Z3
+	VADDPS 280(SP), Z4, Z4
 	JEQ    group8next8
-	VADDPS 352(SP), Z5, Z5
+	VADDPS 344(SP), Z5, Z5
 	JPS    group8next8
-	VADDPS 416(SP), Z6, Z6
+	VADDPS 408(SP), Z6, Z6
 	JCC    group8next8
-	VADDPS 480(SP), Z7, Z7
+	VADDPS 472(SP), Z7, Z7
 
 group8next8:
 group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z0, 32(SP)
-	VMOVUPS Z1, 96(SP)
-	VMOVUPS Z2, 160(SP)
-	VMOVUPS Z3, 224(SP)
-	VMOVUPS Z4, 288(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z0, 24(SP)
+	VMOVUPS Z1, 88(SP)
+	VMOVUPS Z2, 152(SP)
+	VMOVUPS Z3, 216(SP)
+	VMOVUPS Z4, 280(SP)
 	JEQ     group8next9
-	VMOVUPS Z5, 352(SP)
+	VMOVUPS Z5, 344(SP)
 	JPS     group8next9
-	VMOVUPS Z6, 416(SP)
+	VMOVUPS Z6, 408(SP)
 	JCC     group8next9
-	VMOVUPS Z7, 480(SP)
+	VMOVUPS Z7, 472(SP)
 
 group8next9:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -46314,7 +46312,7 @@ rest:
 	CMOVQGT      R9, R8
 	LEAQ         heightsAVX512<>+32(SB), R9
 	MOVQ         (R9)(R8*8), R8
-	MOVQ         R8, 552(SP)
+	MOVQ         R8, 544(SP)
 	MOVQ         d+104(FP), R8
 	ANDQ         $0x07, R8
 	LEAQ         (DX)(R8*4), DX
@@ -46375,21 +46373,21 @@ rest:
 	VSHUFF32X4   $0xdd, Z16, Z12, Z16
 	VSHUFF32X4   $0x88, Z10, Z8, Z12
 	VSHUFF32X4   $0xdd, Z10, Z8, Z8
-	VMOVUPS      Z14, 560(SP)
-	VMOVUPS      Z11, 624(SP)
-	VMOVUPS      Z9, 688(SP)
-	VMOVUPS      Z12, 752(SP)
-	VMOVUPS      Z15, 816(SP)
-	VMOVUPS      Z13, 880(SP)
-	VMOVUPS      Z16, 944(SP)
-	VMOVUPS      Z8, 1008(SP)
+	VMOVUPS      Z14, 552(SP)
+	VMOVUPS      Z11, 616(SP)
+	VMOVUPS      Z9, 680(SP)
+	VMOVUPS      Z12, 744(SP)
+	VMOVUPS      Z15, 808(SP)
+	VMOVUPS      Z13, 872(SP)
+	VMOVUPS      Z16, 936(SP)
+	VMOVUPS      Z8, 1000(SP)
 	MOVQ         d+104(FP), R8
 	ANDQ         $0x07, R8
 	IMUL3Q       $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1072(SP)(R8*1), Z8
-	CMPQ             552(SP), $-126
+	VMOVUPS          1064(SP)(R8*1), Z8
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z8, Z0
 	VFMADD231PS.BCST 4(DI), Z8, Z1
 	VFMADD231PS.BCST 8(DI), Z8, Z2
@@ -46552,15 +46550,13 @@ done:
 
 // func skinnyPVRowsAVX512(o []float32, ldo int, v []float32, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsAVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x02, AX
 	ADDQ    $0x0000007f, AX
@@ -46583,7 +46579,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -46614,7 +46610,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -46624,7 +46620,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -46694,13 +46690,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*4), AX
@@ -46719,12 +46715,12 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead1
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead1
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead1:
@@ -46736,17 +46732,17 @@ quadgroup6ahead1:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead3
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead3
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead3:
 	VMOVUPS.Z    192(AX)(R12*1), K1, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -46792,7 +46788,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -46834,7 +46830,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	MOVQ AX, R12
@@ -46899,12 +46895,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -46932,7 +46928,7 @@ lineseveral:
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    o_base+0(FP), AX
@@ -46942,7 +46938,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z0
 	ADDQ    R8, AX
 	DECQ    R9
@@ -46985,11 +46981,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -47020,12 +47016,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -47077,12 +47073,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -47137,12 +47133,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -47170,13 +47166,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ             24(SP), AX
+	MOVQ             8(SP), AX
 	MOVQ             $0x00000008, R8
 	CMPQ             AX, R8
 	CMOVQGT          R8, AX
 	LEAQ             heightsAVX512<>+24(SB), R8
 	MOVQ             (R8)(AX*8), AX
-	MOVQ             AX, 16(SP)
+	MOVQ             AX, (SP)
 	MOVQ             BX, R8
 	MOVQ             v_base+32(FP), AX
 	LEAQ             (AX)(R11*4), AX
@@ -47186,7 +47182,7 @@ linegroup8:
 	JZ               linegroup8keys
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -47216,18 +47212,18 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -47245,7 +47241,7 @@ linegroup8next1:
 	ADDQ             DI, R9
 	MOVQ             (R8), R14
 	VMOVUPS          (AX)(R14*1), Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -47268,7 +47264,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -47300,7 +47296,7 @@ lineseveralstore:
 	VMOVUPS Z7, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -47326,7 +47322,7 @@ rest1group:
 	MOVQ      $0x00000004, CX
 	CMPQ      AX, CX
 	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -47336,7 +47332,7 @@ rest1group:
 	JE        rest1severalzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), CX
-	MOVQ      24(SP), DX
+	MOVQ      8(SP), DX
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      CX, AX
 	DECQ      DX
@@ -47360,13 +47356,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ             24(SP), AX
+	MOVQ             8(SP), AX
 	MOVQ             $0x00000004, CX
 	CMPQ             AX, CX
 	CMOVQGT          CX, AX
 	LEAQ             heightsAVX512<>+56(SB), CX
 	MOVQ             (CX)(AX*8), AX
-	MOVQ             AX, 16(SP)
+	MOVQ             AX, (SP)
 	MOVQ             BX, R8
 	MOVQ             v_base+32(FP), AX
 	LEAQ             (AX)(R11*4), AX
@@ -47376,7 +47372,7 @@ rest1severalbegin:
 	JZ               rest1group4keys
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -47398,7 +47394,7 @@ rest1group4keys:
 rest1group4turn:
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next1
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -47412,7 +47408,7 @@ rest1group4next1:
 	ADDQ             DI, R9
 	MOVQ             (R8), CX
 	VMOVUPS.Z        (AX)(CX*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	JEQ              rest1group4next2
 	VFMADD231PS.BCST 4(R9), Z24, Z1
@@ -47430,7 +47426,7 @@ rest1group4next2:
 rest1group4store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), CX
-	MOVQ    24(SP), DX
+	MOVQ    8(SP), DX
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    CX, AX
 	DECQ    DX
@@ -47446,7 +47442,7 @@ rest1group4store:
 	VMOVUPS Z3, K2, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   rest1group
 	ADDQ $0x10, R11
@@ -47475,16 +47471,14 @@ done:
 
 // func longQKRowsF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsF16AVX512(SB), $1656-160
+TEXT ·longQKRowsF16AVX512(SB), $1648-160
 	PCALIGN $0x40
 	VMOVUPS halvesAVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -47494,7 +47488,7 @@ TEXT ·longQKRowsF16AVX512(SB), $1656-160
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -47522,14 +47516,14 @@ group:
 	MOVQ         next_base+136(FP), AX
 	MOVQ         AX, next_cap+152(FP)
 	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
+	ADDQ         k_base+24(FP), AX
 	MOVQ         next_len+144(FP), CX
 	MOVQ         d+104(FP), R8
 	MOVQ         R8, k_cap+40(FP)
 	MOVQ         $0x00000000, s_cap+16(FP)
 	MOVQ         n+96(FP), R8
 	SUBQ         s_len+8(FP), R8
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), Y1
@@ -47605,9 +47599,9 @@ loaded:
 	MOVQ  R9, max_len+120(FP)
 	SHLQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -47625,13 +47619,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -47650,7 +47644,7 @@ fewerdouble4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -47682,12 +47676,12 @@ ahead8step:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -47697,12 +47691,12 @@ ahead8ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -47712,12 +47706,12 @@ ahead8ahead2:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead4:
@@ -47727,23 +47721,23 @@ ahead8ahead4:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead6:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z22
 	MOVQ             (BX), R8
@@ -48081,45 +48075,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -48135,7 +48129,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -48167,12 +48161,12 @@ double4step:
 	SUBQ       $+128, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -48182,12 +48176,12 @@ double4ahead0:
 	SUBQ       $+128, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -48197,12 +48191,12 @@ double4ahead2:
 	SUBQ       $+128, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -48212,12 +48206,12 @@ double4ahead4:
 	SUBQ       $+128, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -48227,12 +48221,12 @@ double4ahead6:
 	SUBQ       $+128, CX
 	JNZ        double4ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead8:
@@ -48242,12 +48236,12 @@ double4ahead8:
 	SUBQ       $+128, CX
 	JNZ        double4ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead10:
@@ -48257,12 +48251,12 @@ double4ahead10:
 	SUBQ       $+128, CX
 	JNZ        double4ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead12:
@@ -48272,16 +48266,16 @@ double4ahead12:
 	SUBQ       $+128, CX
 	JNZ        double4ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead14:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             DI, R9
 	VPERMW           Z1, Z0, Z1
 	MOVQ             128(BX), R8
@@ -48525,12 +48519,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, max_len+120(FP)
 	JNE  double4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPERMW           Z21, Z0, Z21
 	VCVTPH2PS        Y21, Z4
 	MOVQ             (BX), R8
@@ -48788,43 +48782,43 @@ double4rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 	JEQ    double4next32
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JPS    double4next32
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JCC    double4next32
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -48836,7 +48830,7 @@ double4store:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -48852,11 +48846,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*2), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -48916,23 +48910,23 @@ restpass:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VMOVUPS      Z27, 568(SP)
-	VMOVUPS      Z24, 696(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 952(SP)
-	VMOVUPS      Z28, 1080(SP)
-	VMOVUPS      Z26, 1208(SP)
-	VMOVUPS      Z29, 1336(SP)
-	VMOVUPS      Z21, 1464(SP)
+	VMOVUPS      Z27, 560(SP)
+	VMOVUPS      Z24, 688(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 944(SP)
+	VMOVUPS      Z28, 1072(SP)
+	VMOVUPS      Z26, 1200(SP)
+	VMOVUPS      Z29, 1328(SP)
+	VMOVUPS      Z21, 1456(SP)
 
 restword:
-	VMOVUPS       568(SP)(R8*1), Z21
+	VMOVUPS       560(SP)(R8*1), Z21
 	VPERMW        Z21, Z0, Z21
 	VCVTPH2PS     Y21, Z22
-	VMOVUPS       Z22, 568(SP)(R8*1)
+	VMOVUPS       Z22, 560(SP)(R8*1)
 	VEXTRACTI64X4 $0x01, Z21, Y21
 	VCVTPH2PS     Y21, Z21
-	VMOVUPS       Z21, 632(SP)(R8*1)
+	VMOVUPS       Z21, 624(SP)(R8*1)
 	ADDQ          $+128, R8
 	CMPQ          R8, $+1024
 	JNE           restword
@@ -48941,8 +48935,8 @@ restword:
 	IMUL3Q        $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -48976,9 +48970,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -49130,7 +49124,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -49146,7 +49140,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -49174,15 +49168,13 @@ few:
 
 // func skinnyPVRowsF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -49205,7 +49197,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	XORQ    R11, R11
@@ -49235,7 +49227,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -49245,7 +49237,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -49315,13 +49307,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -49341,18 +49333,18 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead2
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
 	VCVTPH2PS    64(AX)(R13*1), Z26
 	VCVTPH2PS.Z  96(AX)(R13*1), K1, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -49398,7 +49390,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -49440,7 +49432,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	SUBQ R11, AX
@@ -49517,12 +49509,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -49550,7 +49542,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -49560,7 +49552,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -49603,11 +49595,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -49640,12 +49632,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -49699,12 +49691,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -49761,12 +49753,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -49794,13 +49786,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -49818,19 +49810,19 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
 linegroup8step:
 	MOVQ             (R8), R13
 	VCVTPH2PS.Z      (AX)(R13*1), K2, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -49856,7 +49848,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -49888,7 +49880,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, n+112(FP)
@@ -49918,16 +49910,14 @@ done:
 
 // func longQKRowsBF16AVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·longQKRowsBF16AVX512(SB), $1656-160
+TEXT ·longQKRowsBF16AVX512(SB), $1648-160
 	PCALIGN $0x40
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -49937,7 +49927,7 @@ TEXT ·longQKRowsBF16AVX512(SB), $1656-160
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -49965,7 +49955,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -49976,7 +49966,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), Y1
@@ -50052,9 +50042,9 @@ loaded:
 	MOVQ  R9, max_len+120(FP)
 	SHLQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -50072,13 +50062,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -50128,12 +50118,12 @@ double1step:
 	SUBQ       $+128, CX
 	JNZ        double1ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead0:
@@ -50143,12 +50133,12 @@ double1ahead0:
 	SUBQ       $+128, CX
 	JNZ        double1ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead2:
@@ -50158,12 +50148,12 @@ double1ahead2:
 	SUBQ       $+128, CX
 	JNZ        double1ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead4:
@@ -50173,12 +50163,12 @@ double1ahead4:
 	SUBQ       $+128, CX
 	JNZ        double1ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead6:
@@ -50188,12 +50178,12 @@ double1ahead6:
 	SUBQ       $+128, CX
 	JNZ        double1ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead8:
@@ -50203,12 +50193,12 @@ double1ahead8:
 	SUBQ       $+128, CX
 	JNZ        double1ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead10:
@@ -50218,12 +50208,12 @@ double1ahead10:
 	SUBQ       $+128, CX
 	JNZ        double1ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead12:
@@ -50233,12 +50223,12 @@ double1ahead12:
 	SUBQ       $+128, CX
 	JNZ        double1ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double1ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double1ahead14:
@@ -50458,14 +50448,14 @@ double1rest:
 double1sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double1added
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 
 double1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double1store
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
 	JMP     double1segment
 
@@ -50479,7 +50469,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -50511,12 +50501,12 @@ ahead8step:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -50526,12 +50516,12 @@ ahead8ahead0:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -50541,12 +50531,12 @@ ahead8ahead2:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead4:
@@ -50556,23 +50546,23 @@ ahead8ahead4:
 	SUBQ       $+128, CX
 	JNZ        ahead8ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead6:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPSLLD           $0x10, Z1, Z22
 	VANDPS           Z0, Z1, Z1
 	MOVQ             (BX), R8
@@ -50894,45 +50884,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -50948,7 +50938,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+48(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -50980,12 +50970,12 @@ double4step:
 	SUBQ       $+128, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -50995,12 +50985,12 @@ double4ahead0:
 	SUBQ       $+128, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -51010,12 +51000,12 @@ double4ahead2:
 	SUBQ       $+128, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -51025,12 +51015,12 @@ double4ahead4:
 	SUBQ       $+128, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -51040,12 +51030,12 @@ double4ahead6:
 	SUBQ       $+128, CX
 	JNZ        double4ahead8
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead8
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead8:
@@ -51055,12 +51045,12 @@ double4ahead8:
 	SUBQ       $+128, CX
 	JNZ        double4ahead10
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead10
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead10:
@@ -51070,12 +51060,12 @@ double4ahead10:
 	SUBQ       $+128, CX
 	JNZ        double4ahead12
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead12
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead12:
@@ -51085,16 +51075,16 @@ double4ahead12:
 	SUBQ       $+128, CX
 	JNZ        double4ahead14
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead14
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead14:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             DI, R9
 	MOVQ             128(BX), R8
 	VPSLLD           $0x10, Z1, Z22
@@ -51306,12 +51296,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, max_len+120(FP)
 	JNE  double4more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+32, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VPSLLD           $0x10, Z24, Z6
 	MOVQ             (BX), R8
 	VANDPS           Z0, Z24, Z24
@@ -51537,41 +51527,41 @@ double4rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, q_cap+88(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JEQ    double4next32
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JPS    double4next32
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next32:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JEQ     double4next33
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JPS     double4next33
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -51584,7 +51574,7 @@ plainstore2:
 	MOVQ   d+104(FP), AX
 	SHLQ   $0x01, AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -51600,7 +51590,7 @@ store2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -51616,11 +51606,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*2), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -51680,21 +51670,21 @@ restpass:
 	VSHUFF32X4   $0xdd, Z29, Z25, Z29
 	VSHUFF32X4   $0x88, Z23, Z21, Z25
 	VSHUFF32X4   $0xdd, Z23, Z21, Z21
-	VMOVUPS      Z27, 568(SP)
-	VMOVUPS      Z24, 696(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 952(SP)
-	VMOVUPS      Z28, 1080(SP)
-	VMOVUPS      Z26, 1208(SP)
-	VMOVUPS      Z29, 1336(SP)
-	VMOVUPS      Z21, 1464(SP)
+	VMOVUPS      Z27, 560(SP)
+	VMOVUPS      Z24, 688(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 944(SP)
+	VMOVUPS      Z28, 1072(SP)
+	VMOVUPS      Z26, 1200(SP)
+	VMOVUPS      Z29, 1328(SP)
+	VMOVUPS      Z21, 1456(SP)
 
 restword:
-	VMOVUPS 568(SP)(R8*1), Z21
+	VMOVUPS 560(SP)(R8*1), Z21
 	VPSLLD  $0x10, Z21, Z22
-	VMOVUPS Z22, 568(SP)(R8*1)
+	VMOVUPS Z22, 560(SP)(R8*1)
 	VANDPS  Z0, Z21, Z21
-	VMOVUPS Z21, 632(SP)(R8*1)
+	VMOVUPS Z21, 624(SP)(R8*1)
 	ADDQ    $+128, R8
 	CMPQ    R8, $+1024
 	JNE     restword
@@ -51703,8 +51693,8 @@ restword:
 	IMUL3Q  $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -51738,9 +51728,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -51894,7 +51884,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -51910,7 +51900,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -51938,15 +51928,13 @@ few:
 
 // func skinnyPVRowsBF16AVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $32-160
+TEXT ·skinnyPVRowsBF16AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
 	ADDQ    $0x0000007f, AX
@@ -51969,7 +51957,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	XORQ    R11, R11
@@ -51999,7 +51987,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -52009,7 +51997,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -52079,13 +52067,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -52107,12 +52095,12 @@ quadgroup6turn:
 	SUBQ       $+128, DX
 	JNZ        quadgroup6ahead2
 	MOVQ       next_cap+152(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, off_cap+72(FP)
 	JE         quadgroup6ahead2
 	ADDQ       $0x08, R14
 	MOVQ       R14, next_cap+152(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup6ahead2:
@@ -52120,7 +52108,7 @@ quadgroup6ahead2:
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD.Z  96(AX)(R13*1), K1, Z27
 	VPSLLD       $0x10, Z27, Z27
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -52166,7 +52154,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -52208,7 +52196,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ dv+120(FP), AX
 	SUBQ R11, AX
@@ -52286,12 +52274,12 @@ linegroup1turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -52321,7 +52309,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      o_base+0(FP), AX
@@ -52331,7 +52319,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -52374,11 +52362,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -52412,12 +52400,12 @@ linegroup2turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -52474,12 +52462,12 @@ linegroup3turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -52539,12 +52527,12 @@ linegroup4turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -52574,13 +52562,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*2), AX
@@ -52598,12 +52586,12 @@ linegroup8turn:
 	SUBQ       $+128, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R13
-	CMPQ       R13, 8(SP)
+	CMPQ       R13, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R13
 	MOVQ       R13, next_cap+152(FP)
 	MOVQ       (R13), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
@@ -52611,7 +52599,7 @@ linegroup8step:
 	MOVQ             (R8), R13
 	VPMOVZXWD.Z      (AX)(R13*1), K2, Z24
 	VPSLLD           $0x10, Z24, Z24
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -52637,7 +52625,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -52669,7 +52657,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, n+112(FP)
@@ -52699,7 +52687,7 @@ done:
 
 // func skinnyQKRowsInt8AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
+TEXT ·skinnyQKRowsInt8AVX512(SB), $1648-200
 	PCALIGN $0x40
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -52707,12 +52695,10 @@ TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
 	VMOVUPS const47008000AVX512<>+0(SB), Z3
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -52721,7 +52707,7 @@ TEXT ·skinnyQKRowsInt8AVX512(SB), $1656-200
 	MOVQ    a_Off_base+48(FP), BX
 	MOVQ    a_Max_len+160(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, a_Q_cap+128(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -52752,7 +52738,7 @@ group:
 	MOVQ         a_Next_base+176(FP), AX
 	MOVQ         AX, a_Next_cap+192(FP)
 	MOVQ         (AX), AX
-	ADDQ         16(SP), AX
+	ADDQ         a_K_base+24(FP), AX
 	MOVQ         a_Next_len+184(FP), CX
 	MOVQ         a_Scales_base+72(FP), R8
 	MOVQ         R8, a_Scales_len+80(FP)
@@ -52763,7 +52749,7 @@ group:
 	MOVQ         $0x00000000, a_S_cap+16(FP)
 	MOVQ         a_N+136(FP), R8
 	SUBQ         a_S_len+8(FP), R8
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X6
@@ -52818,9 +52804,9 @@ loaded:
 	ADDQ  DI, R9
 	MOVQ  R9, a_Max_len+160(FP)
 	NEGQ  R8
-	MOVQ  R8, a_Off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  a_N+136(FP), R9
 	SUBQ  a_S_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -52838,13 +52824,13 @@ loaded:
 	ADDQ R8, R8
 
 once:
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ a_N+136(FP), R8
@@ -52863,7 +52849,7 @@ fewerdouble4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -52894,12 +52880,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead0:
@@ -52908,12 +52894,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead1:
@@ -52922,12 +52908,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead2:
@@ -52936,23 +52922,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  ahead8more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	VMOVAPS          Z4, Z23
@@ -53308,45 +53294,45 @@ ahead8rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z9, Z9
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z11, Z11
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z9, Z9
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z11, Z11
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z12, Z12
+	VADDPS 280(SP), Z12, Z12
 	JPS    ahead8next16
-	VADDPS 352(SP), Z13, Z13
+	VADDPS 344(SP), Z13, Z13
 	JCC    ahead8next16
-	VADDPS 416(SP), Z14, Z14
+	VADDPS 408(SP), Z14, Z14
 	JPL    ahead8next16
-	VADDPS 480(SP), Z15, Z15
+	VADDPS 472(SP), Z15, Z15
 
 ahead8next16:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z9, 96(SP)
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z11, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z9, 88(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z11, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z12, 288(SP)
+	VMOVUPS Z12, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z13, 352(SP)
+	VMOVUPS Z13, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z14, 416(SP)
+	VMOVUPS Z14, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z15, 480(SP)
+	VMOVUPS Z15, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -53362,7 +53348,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -53393,12 +53379,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead0:
@@ -53407,12 +53393,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead1:
@@ -53421,12 +53407,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead2:
@@ -53435,12 +53421,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead3:
@@ -53449,12 +53435,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead4:
@@ -53463,12 +53449,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead5:
@@ -53477,12 +53463,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead6:
@@ -53491,16 +53477,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead7:
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z22
 	MOVQ             DI, R9
@@ -53758,12 +53744,12 @@ double4next15:
 	LEAQ (R9)(SI*2), R9
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  double4more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 double4more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          64(R8), Z20
 	VMOVAPS          Z23, Z22
@@ -54039,43 +54025,43 @@ double4rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x0f, R8
 	JZ   double4sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-4, a_Q_cap+128(FP)
 	JMP  rest
 
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z8, Z8
-	VADDPS 96(SP), Z16, Z16
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z8, Z8
+	VADDPS 88(SP), Z16, Z16
 	JEQ    double4next32
-	VADDPS 160(SP), Z9, Z9
-	VADDPS 224(SP), Z17, Z17
+	VADDPS 152(SP), Z9, Z9
+	VADDPS 216(SP), Z17, Z17
 	JPS    double4next32
-	VADDPS 288(SP), Z10, Z10
-	VADDPS 352(SP), Z18, Z18
+	VADDPS 280(SP), Z10, Z10
+	VADDPS 344(SP), Z18, Z18
 	JCC    double4next32
-	VADDPS 416(SP), Z11, Z11
-	VADDPS 480(SP), Z19, Z19
+	VADDPS 408(SP), Z11, Z11
+	VADDPS 472(SP), Z19, Z19
 
 double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z8, 32(SP)
-	VMOVUPS Z16, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z8, 24(SP)
+	VMOVUPS Z16, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z9, 160(SP)
-	VMOVUPS Z17, 224(SP)
+	VMOVUPS Z9, 152(SP)
+	VMOVUPS Z17, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z10, 288(SP)
-	VMOVUPS Z18, 352(SP)
+	VMOVUPS Z10, 280(SP)
+	VMOVUPS Z18, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z11, 416(SP)
-	VMOVUPS Z19, 480(SP)
+	VMOVUPS Z11, 408(SP)
+	VMOVUPS Z19, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -54087,7 +54073,7 @@ double4store:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -54099,11 +54085,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    a_D+144(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -54147,34 +54133,34 @@ restpass:
 	VUNPCKHPD    Z21, Z24, Z21
 	VUNPCKLPD    Z22, Z20, Z24
 	VUNPCKHPD    Z22, Z20, Z20
-	VMOVUPS      Z23, 568(SP)
-	VMOVUPS      Z21, 824(SP)
-	VMOVUPS      Z24, 1080(SP)
-	VMOVUPS      Z20, 1336(SP)
+	VMOVUPS      Z23, 560(SP)
+	VMOVUPS      Z21, 816(SP)
+	VMOVUPS      Z24, 1072(SP)
+	VMOVUPS      Z20, 1328(SP)
 
 restword:
-	VMOVUPS    568(SP)(R8*1), Z20
+	VMOVUPS    560(SP)(R8*1), Z20
 	MOVQ       a_Scales_len+80(FP), R9
 	VMOVUPS    (R9), Z21
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, Z0, Z1, Z22
 	VSUBPS     Z1, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVUPS    Z22, 560(SP)(R8*1)
 	VMOVAPS    Z20, Z22
 	VPTERNLOGD $0x6c, Z2, Z3, Z22
 	VSUBPS     Z3, Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVUPS    Z22, 624(SP)(R8*1)
 	VPSLLD     $0x08, Z20, Z22
 	VPSRAD     $0x18, Z22, Z22
 	VCVTDQ2PS  Z22, Z22
 	VMULPS     Z21, Z22, Z22
-	VMOVUPS    Z22, 696(SP)(R8*1)
+	VMOVUPS    Z22, 688(SP)(R8*1)
 	VPSRAD     $0x18, Z20, Z20
 	VCVTDQ2PS  Z20, Z20
 	VMULPS     Z21, Z20, Z20
-	VMOVUPS    Z20, 760(SP)(R8*1)
+	VMOVUPS    Z20, 752(SP)(R8*1)
 	ADDQ       $+256, R8
 	CMPQ       R8, $+1024
 	JNE        restword
@@ -54183,8 +54169,8 @@ restword:
 	IMUL3Q     $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z20
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z20
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z20, Z8
 	VFMADD231PS.BCST 4(DI), Z20, Z9
 	VFMADD231PS.BCST 8(DI), Z20, Z10
@@ -54218,9 +54204,9 @@ restnext0:
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z19
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	ADDQ    $0x40, a_Scales_len+80(FP)
 	MOVQ    a_D+144(FP), R8
@@ -54373,7 +54359,7 @@ store1end:
 	VMOVAPS Z17, Z9
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -54390,7 +54376,7 @@ next:
 	MOVQ a_S_len+8(FP), AX
 	CMPQ AX, a_N+136(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -54409,15 +54395,13 @@ done:
 
 // func skinnyPVRowsInt8AVX512(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt8AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -54440,7 +54424,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -54476,7 +54460,7 @@ quadmasked:
 	MOVQ      $0x00000006, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -54486,7 +54470,7 @@ quadmasked:
 	JE        quadseveralzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -54556,13 +54540,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 6 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000006, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -54580,12 +54564,12 @@ quadgroup6turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup6ahead0
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         quadgroup6ahead0
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup6ahead0:
@@ -54602,7 +54586,7 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R13), Z26, Z26
 	VMULPS.BCST  (R13), Z27, Z27
 	ADDQ         a_Lsc+104(FP), R13
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -54648,7 +54632,7 @@ quadgroup6next0:
 quadgroup6store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -54690,7 +54674,7 @@ quadgroup6store:
 	VMOVUPS Z23, K1, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 	ADDQ $0x40, R11
 	MOVQ a_Dv+160(FP), AX
 	SUBQ R11, AX
@@ -54775,12 +54759,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -54814,7 +54798,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R12, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -54824,7 +54808,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K2, Z0
 	ADDQ      R8, AX
 	DECQ      R9
@@ -54867,11 +54851,11 @@ lineseveralzero:
 	VXORPS Z7, Z7, Z7
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -54907,12 +54891,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -54975,12 +54959,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -55046,12 +55030,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -55085,13 +55069,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -55109,12 +55093,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       a_Next_cap+192(FP), R14
-	CMPQ       R14, 8(SP)
+	CMPQ       R14, a_Off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R14
 	MOVQ       R14, a_Next_cap+192(FP)
 	MOVQ       (R14), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup8ahead:
@@ -55124,7 +55108,7 @@ linegroup8step:
 	VCVTDQ2PS        Z24, Z24
 	VMULPS.BCST      (R13), Z24, Z24
 	ADDQ             a_Lsc+104(FP), R13
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z24, Z0
 	VFMADD231PS.BCST 4(R9), Z24, Z1
 	VFMADD231PS.BCST 8(R9), Z24, Z2
@@ -55150,7 +55134,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z0, K2, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -55182,7 +55166,7 @@ lineseveralstore:
 	VMOVUPS Z7, K2, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R12
+	ADDQ 8(SP), R12
 
 linenext:
 	CMPQ R12, a_N+152(FP)
@@ -55220,7 +55204,7 @@ done:
 
 // func keyRowsFloat8AVX512(s []float32, k []byte, off []int, q []float32, n int, d int, max []float32, next []int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
-TEXT ·keyRowsFloat8AVX512(SB), $1656-160
+TEXT ·keyRowsFloat8AVX512(SB), $1648-160
 	PCALIGN $0x40
 	CMPQ    max_cap+128(FP), $0x05
 	JE      e5m2
@@ -55239,12 +55223,10 @@ e5m2:
 tables:
 	VMOVUPS const00ff00ffAVX512<>+0(SB), Z4
 	MOVQ    next_len+144(FP), AX
-	MOVQ    k_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, off_cap+64(FP)
 	MOVQ    d+104(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -55253,7 +55235,7 @@ tables:
 	MOVQ    off_base+48(FP), BX
 	MOVQ    max_len+120(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, q_cap+88(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -55281,7 +55263,7 @@ group:
 	MOVQ next_base+136(FP), AX
 	MOVQ AX, next_cap+152(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ k_base+24(FP), AX
 	MOVQ next_len+144(FP), CX
 	MOVQ d+104(FP), R8
 	MOVQ R8, k_cap+40(FP)
@@ -55292,7 +55274,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X7
@@ -55347,9 +55329,9 @@ loaded:
 	ADDQ  DI, R9
 	MOVQ  R9, max_len+120(FP)
 	NEGQ  R8
-	MOVQ  R8, off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  n+96(FP), R9
 	SUBQ  s_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -55359,13 +55341,13 @@ loaded:
 	MOVQ off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ n+96(FP), R8
@@ -55389,7 +55371,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   k_cap+40(FP), R8
@@ -55419,12 +55401,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead0:
@@ -55433,12 +55415,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead1:
@@ -55447,12 +55429,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead2:
@@ -55461,12 +55443,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead3:
@@ -55475,12 +55457,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead4:
@@ -55489,12 +55471,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead5:
@@ -55503,12 +55485,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead6:
@@ -55517,16 +55499,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 double4ahead7:
-	CMPQ         544(SP), $-126
+	CMPQ         536(SP), $-126
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X5
 	MOVQ         32(BX), R8
@@ -56007,35 +55989,35 @@ double4rest:
 double4sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z17, Z17
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z17, Z17
 	JEQ    double4next16
-	VADDPS 160(SP), Z10, Z10
-	VADDPS 224(SP), Z18, Z18
+	VADDPS 152(SP), Z10, Z10
+	VADDPS 216(SP), Z18, Z18
 	JPS    double4next16
-	VADDPS 288(SP), Z11, Z11
-	VADDPS 352(SP), Z19, Z19
+	VADDPS 280(SP), Z11, Z11
+	VADDPS 344(SP), Z19, Z19
 	JCC    double4next16
-	VADDPS 416(SP), Z12, Z12
-	VADDPS 480(SP), Z20, Z20
+	VADDPS 408(SP), Z12, Z12
+	VADDPS 472(SP), Z20, Z20
 
 double4next16:
 double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z17, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z17, 88(SP)
 	JEQ     double4next17
-	VMOVUPS Z10, 160(SP)
-	VMOVUPS Z18, 224(SP)
+	VMOVUPS Z10, 152(SP)
+	VMOVUPS Z18, 216(SP)
 	JPS     double4next17
-	VMOVUPS Z11, 288(SP)
-	VMOVUPS Z19, 352(SP)
+	VMOVUPS Z11, 280(SP)
+	VMOVUPS Z19, 344(SP)
 	JCC     double4next17
-	VMOVUPS Z12, 416(SP)
-	VMOVUPS Z20, 480(SP)
+	VMOVUPS Z12, 408(SP)
+	VMOVUPS Z20, 472(SP)
 
 double4next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -56051,7 +56033,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   k_cap+40(FP), R8
@@ -56082,12 +56064,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead0:
@@ -56096,12 +56078,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead1:
@@ -56110,12 +56092,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead2:
@@ -56124,23 +56106,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       next_cap+152(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, next_cap+152(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       k_base+24(FP), AX
 	MOVQ       next_len+144(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, max_len+120(FP)
 	JNE  ahead8more
-	ADDQ off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	VMOVAPS          Z5, Z21
 	VPERMI2B         Z1, Z0, Z21
 	VMOVAPS          Z5, Z23
@@ -56478,45 +56460,45 @@ ahead8rest:
 	MOVQ d+104(FP), R8
 	ANDQ $0x0f, R8
 	JZ   ahead8sum
-	SUBQ off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, q_cap+88(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z9, Z9
-	VADDPS 96(SP), Z10, Z10
-	VADDPS 160(SP), Z11, Z11
-	VADDPS 224(SP), Z12, Z12
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z9, Z9
+	VADDPS 88(SP), Z10, Z10
+	VADDPS 152(SP), Z11, Z11
+	VADDPS 216(SP), Z12, Z12
 	JEQ    ahead8next16
-	VADDPS 288(SP), Z13, Z13
+	VADDPS 280(SP), Z13, Z13
 	JPS    ahead8next16
-	VADDPS 352(SP), Z14, Z14
+	VADDPS 344(SP), Z14, Z14
 	JCC    ahead8next16
-	VADDPS 416(SP), Z15, Z15
+	VADDPS 408(SP), Z15, Z15
 	JPL    ahead8next16
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 472(SP), Z16, Z16
 
 ahead8next16:
 ahead8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z9, 32(SP)
-	VMOVUPS Z10, 96(SP)
-	VMOVUPS Z11, 160(SP)
-	VMOVUPS Z12, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z9, 24(SP)
+	VMOVUPS Z10, 88(SP)
+	VMOVUPS Z11, 152(SP)
+	VMOVUPS Z12, 216(SP)
 	JEQ     ahead8next17
-	VMOVUPS Z13, 288(SP)
+	VMOVUPS Z13, 280(SP)
 	JPS     ahead8next17
-	VMOVUPS Z14, 352(SP)
+	VMOVUPS Z14, 344(SP)
 	JCC     ahead8next17
-	VMOVUPS Z15, 416(SP)
+	VMOVUPS Z15, 408(SP)
 	JPL     ahead8next17
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z16, 472(SP)
 
 ahead8next17:
 	MOVQ $0x00000001, s_cap+16(FP)
@@ -56528,7 +56510,7 @@ ahead8store:
 plainstore2:
 	MOVQ   d+104(FP), AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
@@ -56538,7 +56520,7 @@ plainstore2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
@@ -56550,11 +56532,11 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -56598,13 +56580,13 @@ restpass:
 	VUNPCKHPD    Z22, Z25, Z22
 	VUNPCKLPD    Z23, Z21, Z25
 	VUNPCKHPD    Z23, Z21, Z21
-	VMOVUPS      Z24, 568(SP)
-	VMOVUPS      Z22, 824(SP)
-	VMOVUPS      Z25, 1080(SP)
-	VMOVUPS      Z21, 1336(SP)
+	VMOVUPS      Z24, 560(SP)
+	VMOVUPS      Z22, 816(SP)
+	VMOVUPS      Z25, 1072(SP)
+	VMOVUPS      Z21, 1328(SP)
 
 restword:
-	VMOVUPS    568(SP)(R8*1), Z21
+	VMOVUPS    560(SP)(R8*1), Z21
 	VMOVAPS    Z21, Z22
 	VPERMI2B   Z1, Z0, Z22
 	VMOVAPS    Z21, Z23
@@ -56615,13 +56597,13 @@ restword:
 	VPTERNLOGD $0xb8, Z22, Z4, Z21
 	VPTERNLOGD $0xe2, Z23, Z4, Z24
 	VPSLLD     $0x10, Z21, Z22
-	VMOVUPS    Z22, 568(SP)(R8*1)
+	VMOVUPS    Z22, 560(SP)(R8*1)
 	VPSLLD     $0x10, Z24, Z22
-	VMOVUPS    Z22, 632(SP)(R8*1)
+	VMOVUPS    Z22, 624(SP)(R8*1)
 	VANDPS     constffff0000AVX512<>+0(SB), Z21, Z21
-	VMOVUPS    Z21, 696(SP)(R8*1)
+	VMOVUPS    Z21, 688(SP)(R8*1)
 	VANDPS     constffff0000AVX512<>+0(SB), Z24, Z24
-	VMOVUPS    Z24, 760(SP)(R8*1)
+	VMOVUPS    Z24, 752(SP)(R8*1)
 	ADDQ       $+256, R8
 	CMPQ       R8, $+1024
 	JNE        restword
@@ -56630,8 +56612,8 @@ restword:
 	IMUL3Q     $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          1592(SP)(R8*1), Z21
-	CMPQ             552(SP), $-126
+	VMOVUPS          1584(SP)(R8*1), Z21
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z21, Z9
 	VFMADD231PS.BCST 4(DI), Z21, Z10
 	VFMADD231PS.BCST 8(DI), Z21, Z11
@@ -56665,9 +56647,9 @@ restnext0:
 	VMOVAPS Z20, Z12
 	VMOVAPS Z21, Z20
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	MOVQ    d+104(FP), R8
 	ANDQ    $0x0f, R8
@@ -56818,7 +56800,7 @@ store1end:
 	VMOVAPS Z18, Z10
 	VMOVAPS Z19, Z11
 	VMOVAPS Z20, Z12
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -56834,7 +56816,7 @@ next:
 	MOVQ s_len+8(FP), AX
 	CMPQ AX, n+96(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -56885,15 +56867,13 @@ TEXT ·skinnyQKRowsF8E4M3AVX512(SB), NOSPLIT, $0-160
 
 // func valueRowsFloat8AVX512(o []float32, ldo int, v []byte, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VBMI, CMOV, MMX+
-TEXT ·valueRowsFloat8AVX512(SB), NOSPLIT, $32-160
+TEXT ·valueRowsFloat8AVX512(SB), NOSPLIT, $16-160
 	PCALIGN $0x40
 	MOVQ    next_len+144(FP), AX
-	MOVQ    v_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    next_base+136(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, off_cap+72(FP)
 	MOVQ    dv+120(FP), AX
 	ADDQ    $0x0000003f, AX
 	ANDQ    $-64, AX
@@ -56931,7 +56911,7 @@ turn:
 	MOVQ    next_base+136(FP), AX
 	MOVQ    AX, next_cap+152(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    v_base+32(FP), CX
 	MOVQ    next_len+144(FP), DX
 	MOVQ    dv+120(FP), AX
 	MOVQ    AX, R12
@@ -56972,7 +56952,7 @@ quadgroup:
 	MOVQ      $0x00000004, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -56982,7 +56962,7 @@ quadgroup:
 	JE        quadseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS   (AX), Z18
 	VMOVUPS   64(AX), Z19
 	VMOVUPS.Z 128(AX), K1, Z20
@@ -57030,13 +57010,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+56(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -57053,12 +57033,12 @@ quadgroup4turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup4ahead0
 	MOVQ       next_cap+152(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, off_cap+72(FP)
 	JE         quadgroup4ahead0
 	ADDQ       $0x08, R15
 	MOVQ       R15, next_cap+152(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 quadgroup4ahead0:
@@ -57077,7 +57057,7 @@ quadgroup4ahead0:
 	VANDPS       constffff0000AVX512<>+0(SB), Z23, Z23
 	VPSLLD       $0x10, Z25, Z24
 	VANDPS       constffff0000AVX512<>+0(SB), Z25, Z25
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z22, Z26, Z18
 	VFMADD231PS  Z23, Z26, Z19
@@ -57111,7 +57091,7 @@ quadgroup4next0:
 quadgroup4store:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, 64(AX)
 	VMOVUPS Z20, K1, 128(AX)
@@ -57139,7 +57119,7 @@ quadgroup4store:
 	VMOVUPS Z17, K2, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, n+112(FP)
 	JL   quadgroup
 	ADDQ $0x40, R11
@@ -57227,12 +57207,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup1ahead:
@@ -57276,7 +57256,7 @@ lineseveral:
 	MOVQ      $0x00000008, R8
 	CMPQ      AX, R8
 	CMOVQGT   R8, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      o_base+0(FP), AX
@@ -57286,7 +57266,7 @@ lineseveral:
 	JE        lineseveralzero
 	MOVQ      o_cap+16(FP), AX
 	MOVQ      ldo+24(FP), R8
-	MOVQ      24(SP), R9
+	MOVQ      8(SP), R9
 	VMOVUPS.Z (AX), K3, Z18
 	ADDQ      R8, AX
 	DECQ      R9
@@ -57329,11 +57309,11 @@ lineseveralzero:
 	VXORPS Z9, Z9, Z9
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -57373,12 +57353,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup2ahead:
@@ -57455,12 +57435,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup3ahead:
@@ -57540,12 +57520,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup4ahead:
@@ -57589,13 +57569,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    v_base+32(FP), AX
 	LEAQ    (AX)(R11*1), AX
@@ -57612,12 +57592,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       next_cap+152(FP), R12
-	CMPQ       R12, 8(SP)
+	CMPQ       R12, off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R12
 	MOVQ       R12, next_cap+152(FP)
 	MOVQ       (R12), CX
-	ADDQ       (SP), CX
+	ADDQ       v_base+32(FP), CX
 	MOVQ       next_len+144(FP), DX
 
 linegroup8ahead:
@@ -57632,7 +57612,7 @@ linegroup8step:
 	VPSLLD           $0x08, Z23, Z5
 	VPORD            Z22, Z5, Z5
 	VPSLLD           $0x10, Z5, Z5
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z5, Z18
 	VFMADD231PS.BCST 4(R9), Z5, Z19
 	VFMADD231PS.BCST 8(R9), Z5, Z20
@@ -57658,7 +57638,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    o_cap+16(FP), AX
 	MOVQ    ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS Z18, K3, (AX)
 	ADDQ    R8, AX
 	DECQ    R9
@@ -57690,7 +57670,7 @@ lineseveralstore:
 	VMOVUPS Z9, K3, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, n+112(FP)
@@ -57745,17 +57725,15 @@ TEXT ·skinnyPVRowsF8E5M2AVX512(SB), NOSPLIT, $0-160
 
 // func skinnyQKRowsInt4AVX512(a ukernel.QKRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
+TEXT ·skinnyQKRowsInt4AVX512(SB), $2672-200
 	PCALIGN $0x40
 	VMOVUPS numbersInt4AVX512<>+0(SB), Z0
 	SHLQ    $0x02, a_Lsc+96(FP)
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_K_base+24(FP), CX
-	MOVQ    CX, 16(SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, a_Off_cap+64(FP)
 	MOVQ    a_D+144(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -57765,7 +57743,7 @@ TEXT ·skinnyQKRowsInt4AVX512(SB), $2680-200
 	MOVQ    a_Off_base+48(FP), BX
 	MOVQ    a_Max_len+160(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	MOVQ    $0x00000000, a_Q_cap+128(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
@@ -57796,7 +57774,7 @@ group:
 	MOVQ a_Next_base+176(FP), AX
 	MOVQ AX, a_Next_cap+192(FP)
 	MOVQ (AX), AX
-	ADDQ 16(SP), AX
+	ADDQ a_K_base+24(FP), AX
 	MOVQ a_Next_len+184(FP), CX
 	MOVQ a_Scales_base+72(FP), R8
 	MOVQ R8, a_Scales_len+80(FP)
@@ -57811,7 +57789,7 @@ group:
 	JL   few
 
 startahead:
-	CMPQ         8(SP), $0x00
+	CMPQ         16(SP), $0x00
 	JNE          loaded
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X3
@@ -57867,9 +57845,9 @@ loaded:
 	MOVQ  R9, a_Max_len+160(FP)
 	SHRQ  $0x01, R8
 	NEGQ  R8
-	MOVQ  R8, a_Off_cap+64(FP)
-	MOVQ  $0x00000000, (SP)
-	MOVQ  $0x00000001, 8(SP)
+	MOVQ  R8, (SP)
+	MOVQ  $0x00000000, 8(SP)
+	MOVQ  $0x00000001, 16(SP)
 	MOVQ  a_N+136(FP), R9
 	SUBQ  a_S_len+8(FP), R9
 	CMPQ  R9, $0x08
@@ -57879,13 +57857,13 @@ loaded:
 	MOVQ a_Off_len+56(FP), R9
 	SUBQ $0x10, R9
 	MOVQ $0x00000080, R8
-	ADDQ R8, (SP)
+	ADDQ R8, 8(SP)
 	CMPQ R9, $0x10
 	JGE  begin
 
 	// But there are no 16 more.
-	SUBQ R8, (SP)
-	MOVQ $0x00000000, 8(SP)
+	SUBQ R8, 8(SP)
+	MOVQ $0x00000000, 16(SP)
 
 begin:
 	MOVQ a_N+136(FP), R8
@@ -57909,7 +57887,7 @@ double4:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+56(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 double4segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -57940,12 +57918,12 @@ double4step:
 	SUBQ       $+64, CX
 	JNZ        double4ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead0:
@@ -57954,12 +57932,12 @@ double4ahead0:
 	SUBQ       $+64, CX
 	JNZ        double4ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead1:
@@ -57968,12 +57946,12 @@ double4ahead1:
 	SUBQ       $+64, CX
 	JNZ        double4ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead2:
@@ -57982,12 +57960,12 @@ double4ahead2:
 	SUBQ       $+64, CX
 	JNZ        double4ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead3:
@@ -57996,12 +57974,12 @@ double4ahead3:
 	SUBQ       $+64, CX
 	JNZ        double4ahead4
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead4
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead4:
@@ -58010,12 +57988,12 @@ double4ahead4:
 	SUBQ       $+64, CX
 	JNZ        double4ahead5
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead5
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead5:
@@ -58024,12 +58002,12 @@ double4ahead5:
 	SUBQ       $+64, CX
 	JNZ        double4ahead6
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead6
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead6:
@@ -58038,16 +58016,16 @@ double4ahead6:
 	SUBQ       $+64, CX
 	JNZ        double4ahead7
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         double4ahead7
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 double4ahead7:
-	CMPQ         544(SP), $-126
+	CMPQ         536(SP), $-126
 	MOVQ         (BX), R8
 	VMOVUPS      (DX)(R8*1), X1
 	MOVQ         32(BX), R8
@@ -58900,35 +58878,35 @@ double4rest:
 double4sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z5, Z5
-	VADDPS 96(SP), Z13, Z13
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z5, Z5
+	VADDPS 88(SP), Z13, Z13
 	JEQ    double4next32
-	VADDPS 160(SP), Z6, Z6
-	VADDPS 224(SP), Z14, Z14
+	VADDPS 152(SP), Z6, Z6
+	VADDPS 216(SP), Z14, Z14
 	JPS    double4next32
-	VADDPS 288(SP), Z7, Z7
-	VADDPS 352(SP), Z15, Z15
+	VADDPS 280(SP), Z7, Z7
+	VADDPS 344(SP), Z15, Z15
 	JCC    double4next32
-	VADDPS 416(SP), Z8, Z8
-	VADDPS 480(SP), Z16, Z16
+	VADDPS 408(SP), Z8, Z8
+	VADDPS 472(SP), Z16, Z16
 
 double4next32:
 double4added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z5, 32(SP)
-	VMOVUPS Z13, 96(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z5, 24(SP)
+	VMOVUPS Z13, 88(SP)
 	JEQ     double4next33
-	VMOVUPS Z6, 160(SP)
-	VMOVUPS Z14, 224(SP)
+	VMOVUPS Z6, 152(SP)
+	VMOVUPS Z14, 216(SP)
 	JPS     double4next33
-	VMOVUPS Z7, 288(SP)
-	VMOVUPS Z15, 352(SP)
+	VMOVUPS Z7, 280(SP)
+	VMOVUPS Z15, 344(SP)
 	JCC     double4next33
-	VMOVUPS Z8, 416(SP)
-	VMOVUPS Z16, 480(SP)
+	VMOVUPS Z8, 408(SP)
+	VMOVUPS Z16, 472(SP)
 
 double4next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -58944,7 +58922,7 @@ ahead8:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 544(SP)
+	MOVQ    R8, 536(SP)
 
 ahead8segment:
 	MOVQ   a_K_cap+40(FP), R8
@@ -58975,12 +58953,12 @@ ahead8step:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead0
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead0
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead0:
@@ -58989,12 +58967,12 @@ ahead8ahead0:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead1
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead1
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead1:
@@ -59003,12 +58981,12 @@ ahead8ahead1:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead2
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead2
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead2:
@@ -59017,23 +58995,23 @@ ahead8ahead2:
 	SUBQ       $+64, CX
 	JNZ        ahead8ahead3
 	MOVQ       a_Next_cap+192(FP), R8
-	CMPQ       R8, 24(SP)
+	CMPQ       R8, a_Off_cap+64(FP)
 	JE         ahead8ahead3
 	ADDQ       $0x08, R8
 	MOVQ       R8, a_Next_cap+192(FP)
 	MOVQ       (R8), AX
-	ADDQ       16(SP), AX
+	ADDQ       a_K_base+24(FP), AX
 	MOVQ       a_Next_len+184(FP), CX
 
 ahead8ahead3:
 	CMPQ DI, a_Max_len+160(FP)
 	JNE  ahead8more
-	ADDQ a_Off_cap+64(FP), DX
-	ADDQ (SP), BX
+	ADDQ (SP), DX
+	ADDQ 8(SP), BX
 
 ahead8more:
 	ADDQ             $+16, DX
-	CMPQ             544(SP), $-126
+	CMPQ             536(SP), $-126
 	MOVQ             a_Scales_len+80(FP), R8
 	VMOVUPS          (R8), Z19
 	VPERMPS          Z0, Z1, Z17
@@ -59653,45 +59631,45 @@ ahead8rest:
 	MOVQ a_D+144(FP), R8
 	ANDQ $0x1f, R8
 	JZ   ahead8sum
-	SUBQ a_Off_cap+64(FP), DX
-	SUBQ (SP), BX
+	SUBQ (SP), DX
+	SUBQ 8(SP), BX
 	MOVQ $-8, a_Q_cap+128(FP)
 	JMP  rest
 
 ahead8sum:
 	CMPQ   a_S_cap+16(FP), $0x00
 	JE     ahead8added
-	CMPQ   544(SP), $-126
-	VADDPS 32(SP), Z5, Z5
-	VADDPS 96(SP), Z6, Z6
-	VADDPS 160(SP), Z7, Z7
-	VADDPS 224(SP), Z8, Z8
+	CMPQ   536(SP), $-126
+	VADDPS 24(SP), Z5, Z5
+	VADDPS 88(SP), Z6, Z6
+	VADDPS 152(SP), Z7, Z7
+	VADDPS 216(SP), Z8, Z8
 	JEQ    ahead8next32
-	VADDPS 288(SP), Z9, Z9
+	VADDPS 280(SP), Z9, Z9
 	JPS    ahead8next32
-	VADDPS 352(SP), Z10, Z10
+	VADDPS 344(SP), Z10, Z10
 	JCC    ahead8next32
-	VADDPS 416(SP), Z11, Z11
+	VADDPS 408(SP), Z11, Z11
 	JPL    ahead8next32
-	VADDPS 480(SP), Z12, Z12
+	VADDPS 472(SP), Z12, Z12
 
 ahead8next32:
 ahead8added:
 	CMPQ    a_K_cap+40(FP), $0x00
 	JE      ahead8store
-	CMPQ    544(SP), $-126
-	VMOVUPS Z5, 32(SP)
-	VMOVUPS Z6, 96(SP)
-	VMOVUPS Z7, 160(SP)
-	VMOVUPS Z8, 224(SP)
+	CMPQ    536(SP), $-126
+	VMOVUPS Z5, 24(SP)
+	VMOVUPS Z6, 88(SP)
+	VMOVUPS Z7, 152(SP)
+	VMOVUPS Z8, 216(SP)
 	JEQ     ahead8next33
-	VMOVUPS Z9, 288(SP)
+	VMOVUPS Z9, 280(SP)
 	JPS     ahead8next33
-	VMOVUPS Z10, 352(SP)
+	VMOVUPS Z10, 344(SP)
 	JCC     ahead8next33
-	VMOVUPS Z11, 416(SP)
+	VMOVUPS Z11, 408(SP)
 	JPL     ahead8next33
-	VMOVUPS Z12, 480(SP)
+	VMOVUPS Z12, 472(SP)
 
 ahead8next33:
 	MOVQ $0x00000001, a_S_cap+16(FP)
@@ -59704,7 +59682,7 @@ plainstore2:
 	MOVQ   a_D+144(FP), AX
 	SHRQ   $0x01, AX
 	SUBQ   AX, DX
-	MOVQ   $0x00000000, 8(SP)
+	MOVQ   $0x00000000, 16(SP)
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -59714,7 +59692,7 @@ plainstore2:
 
 	// The remaining columns.
 rest:
-	MOVQ    $0x00000000, 8(SP)
+	MOVQ    $0x00000000, 16(SP)
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -59726,12 +59704,12 @@ rest:
 	CMOVQGT R9, R8
 	LEAQ    heightsAVX512<>+32(SB), R9
 	MOVQ    (R9)(R8*8), R8
-	MOVQ    R8, 552(SP)
+	MOVQ    R8, 544(SP)
 	MOVQ    a_D+144(FP), R8
 	ANDQ    $0x1f, R8
 	SHRQ    $0x01, R8
 	LEAQ    (DX)(R8*1), DX
-	MOVQ    $0x00000000, 560(SP)
+	MOVQ    $0x00000000, 552(SP)
 
 restpass:
 	XORQ         R8, R8
@@ -59775,46 +59753,46 @@ restpass:
 	VUNPCKHPD    Z18, Z21, Z18
 	VUNPCKLPD    Z19, Z17, Z21
 	VUNPCKHPD    Z19, Z17, Z17
-	VMOVUPS      Z20, 568(SP)
-	VMOVUPS      Z18, 1080(SP)
-	VMOVUPS      Z21, 1592(SP)
-	VMOVUPS      Z17, 2104(SP)
+	VMOVUPS      Z20, 560(SP)
+	VMOVUPS      Z18, 1072(SP)
+	VMOVUPS      Z21, 1584(SP)
+	VMOVUPS      Z17, 2096(SP)
 
 restword:
-	VMOVUPS 568(SP)(R8*1), Z17
+	VMOVUPS 560(SP)(R8*1), Z17
 	MOVQ    a_Scales_len+80(FP), R9
 	VMOVUPS (R9), Z18
 	VPERMPS Z0, Z17, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 568(SP)(R8*1)
+	VMOVUPS Z19, 560(SP)(R8*1)
 	VPSRLD  $0x04, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 632(SP)(R8*1)
+	VMOVUPS Z19, 624(SP)(R8*1)
 	VPSRLD  $0x08, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 696(SP)(R8*1)
+	VMOVUPS Z19, 688(SP)(R8*1)
 	VPSRLD  $0x0c, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 760(SP)(R8*1)
+	VMOVUPS Z19, 752(SP)(R8*1)
 	VPSRLD  $0x10, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 824(SP)(R8*1)
+	VMOVUPS Z19, 816(SP)(R8*1)
 	VPSRLD  $0x14, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 888(SP)(R8*1)
+	VMOVUPS Z19, 880(SP)(R8*1)
 	VPSRLD  $0x18, Z17, Z19
 	VPERMPS Z0, Z19, Z19
 	VMULPS  Z18, Z19, Z19
-	VMOVUPS Z19, 952(SP)(R8*1)
+	VMOVUPS Z19, 944(SP)(R8*1)
 	VPSRLD  $0x1c, Z17, Z17
 	VPERMPS Z0, Z17, Z17
 	VMULPS  Z18, Z17, Z17
-	VMOVUPS Z17, 1016(SP)(R8*1)
+	VMOVUPS Z17, 1008(SP)(R8*1)
 	ADDQ    $+512, R8
 	CMPQ    R8, $+2048
 	JNE     restword
@@ -59823,8 +59801,8 @@ restword:
 	IMUL3Q  $-64, R8, R8
 
 restcolumn:
-	VMOVUPS          2616(SP)(R8*1), Z17
-	CMPQ             552(SP), $-126
+	VMOVUPS          2608(SP)(R8*1), Z17
+	CMPQ             544(SP), $-126
 	VFMADD231PS.BCST (DI), Z17, Z5
 	VFMADD231PS.BCST 4(DI), Z17, Z6
 	VFMADD231PS.BCST 8(DI), Z17, Z7
@@ -59858,9 +59836,9 @@ restnext0:
 	VMOVAPS Z16, Z8
 	VMOVAPS Z17, Z16
 	MOVQ    $0x00000080, R8
-	CMPQ    560(SP), $0x00
+	CMPQ    552(SP), $0x00
 	JNE     restback
-	MOVQ    $0x00000001, 560(SP)
+	MOVQ    $0x00000001, 552(SP)
 	ADDQ    R8, BX
 	ADDQ    $0x40, a_Scales_len+80(FP)
 	MOVQ    a_D+144(FP), R8
@@ -60014,7 +59992,7 @@ store1end:
 	VMOVAPS Z14, Z6
 	VMOVAPS Z15, Z7
 	VMOVAPS Z16, Z8
-	CMPQ    8(SP), $0x00
+	CMPQ    16(SP), $0x00
 	JNE     again
 	ADDQ    $0x80, BX
 
@@ -60031,7 +60009,7 @@ next:
 	MOVQ a_S_len+8(FP), AX
 	CMPQ AX, a_N+136(FP)
 	JL   group
-	CMPQ 8(SP), $0x00
+	CMPQ 16(SP), $0x00
 	JNE  forward
 	ADDQ $0x80, BX
 
@@ -60053,15 +60031,13 @@ GLOBL numbersInt4AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVRowsInt4AVX512(a ukernel.PVRowsInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $32-200
+TEXT ·skinnyPVRowsInt4AVX512(SB), NOSPLIT, $16-200
 	PCALIGN $0x40
 	MOVQ    a_Next_len+184(FP), AX
-	MOVQ    a_V_base+32(FP), CX
-	MOVQ    CX, (SP)
 	SHLQ    $0x03, AX
 	ADDQ    a_Next_base+176(FP), AX
 	SUBQ    $0x08, AX
-	MOVQ    AX, 8(SP)
+	MOVQ    AX, a_Off_cap+72(FP)
 	MOVQ    a_Dv+160(FP), AX
 	SHRQ    $0x01, AX
 	ADDQ    $0x0000003f, AX
@@ -60090,7 +60066,7 @@ turn:
 	MOVQ    a_Next_base+176(FP), AX
 	MOVQ    AX, a_Next_cap+192(FP)
 	MOVQ    (AX), CX
-	ADDQ    (SP), CX
+	ADDQ    a_V_base+32(FP), CX
 	MOVQ    a_Next_len+184(FP), DX
 	MOVQ    a_Scales_base+80(FP), AX
 	MOVQ    AX, a_Scales_len+88(FP)
@@ -60119,7 +60095,7 @@ quadone:
 	MOVQ    $0x00000004, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -60129,7 +60105,7 @@ quadone:
 	JE      quadseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z2
 	VMOVUPS toNibblesAVX512<>+0(SB), Z3
 	VPERMPS Z2, Z3, Z2
@@ -60209,13 +60185,13 @@ quadseveralzero:
 
 quadseveralbegin:
 	// 1 to 4 queries.
-	MOVQ        24(SP), AX
+	MOVQ        8(SP), AX
 	MOVQ        $0x00000004, R8
 	CMPQ        AX, R8
 	CMOVQGT     R8, AX
 	LEAQ        heightsAVX512<>+56(SB), R8
 	MOVQ        (R8)(AX*8), AX
-	MOVQ        AX, 16(SP)
+	MOVQ        AX, (SP)
 	MOVQ        BX, R8
 	MOVQ        a_V_base+32(FP), AX
 	MOVQ        R11, R9
@@ -60238,12 +60214,12 @@ quadgroup4turn:
 	SUBQ       $+64, DX
 	JNZ        quadgroup4near
 	MOVQ       a_Next_cap+192(FP), BP
-	CMPQ       BP, 8(SP)
+	CMPQ       BP, a_Off_cap+72(FP)
 	JE         quadgroup4near
 	ADDQ       $0x08, BP
 	MOVQ       BP, a_Next_cap+192(FP)
 	MOVQ       (BP), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 quadgroup4near:
@@ -60266,7 +60242,7 @@ quadgroup4near:
 	CMOVQNE      BP, R14
 	VMULPS.BCST  (R14), Z1, Z18
 	VMULPS.BCST  (R14)(R15*1), Z1, Z19
-	CMPQ         16(SP), $-126
+	CMPQ         (SP), $-126
 	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z20, Z24, Z2
 	VFMADD231PS  Z21, Z24, Z3
@@ -60300,7 +60276,7 @@ quadgroup4next0:
 quadgroup4store:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z18
 	VPERMPS Z2, Z18, Z2
 	VMOVUPS Z2, (AX)
@@ -60360,7 +60336,7 @@ quadgroup4store:
 	VMOVUPS Z17, 192(AX)
 
 quadseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	ADDQ $0x40, R11
 	SUBQ $0x40, a_Scales_cap+96(FP)
 	JG   quad
@@ -60439,12 +60415,12 @@ linegroup1turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup1ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup1ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup1ahead:
@@ -60482,7 +60458,7 @@ lineseveral:
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
-	MOVQ    AX, 24(SP)
+	MOVQ    AX, 8(SP)
 	MOVQ    a_Ldo+24(FP), AX
 	IMULQ   R13, AX
 	ADDQ    a_O_base+0(FP), AX
@@ -60492,7 +60468,7 @@ lineseveral:
 	JE      lineseveralzero
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS (AX), Z2
 	VMOVUPS toNibblesAVX512<>+0(SB), Z18
 	VPERMPS Z2, Z18, Z2
@@ -60551,11 +60527,11 @@ lineseveralzero:
 	VXORPS Z9, Z9, Z9
 
 lineseveralbegin:
-	CMPQ 24(SP), $0x05
+	CMPQ 8(SP), $0x05
 	JGE  linegroup8
-	CMPQ 24(SP), $0x04
+	CMPQ 8(SP), $0x04
 	JGE  linegroup4
-	CMPQ 24(SP), $0x03
+	CMPQ 8(SP), $0x03
 	JGE  linegroup3
 
 	// 2 queries.
@@ -60594,12 +60570,12 @@ linegroup2turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup2ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup2ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup2ahead:
@@ -60667,12 +60643,12 @@ linegroup3turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup3ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup3ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup3ahead:
@@ -60743,12 +60719,12 @@ linegroup4turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup4ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup4ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup4ahead:
@@ -60784,13 +60760,13 @@ linegroup4store:
 	JMP lineseveralstore
 
 linegroup8:
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000008, R8
 	CMPQ    AX, R8
 	CMOVQGT R8, AX
 	LEAQ    heightsAVX512<>+24(SB), R8
 	MOVQ    (R8)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, R9
@@ -60810,12 +60786,12 @@ linegroup8turn:
 	SUBQ       $+64, DX
 	JNZ        linegroup8ahead
 	MOVQ       a_Next_cap+192(FP), R15
-	CMPQ       R15, 8(SP)
+	CMPQ       R15, a_Off_cap+72(FP)
 	JE         linegroup8ahead
 	ADDQ       $0x08, R15
 	MOVQ       R15, a_Next_cap+192(FP)
 	MOVQ       (R15), CX
-	ADDQ       (SP), CX
+	ADDQ       a_V_base+32(FP), CX
 	MOVQ       a_Next_len+184(FP), DX
 
 linegroup8ahead:
@@ -60826,7 +60802,7 @@ linegroup8step:
 	VPERMPS          Z1, Z18, Z18
 	VMULPS.BCST      (R14), Z18, Z18
 	ADDQ             a_Lsc+104(FP), R14
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z18, Z2
 	VFMADD231PS.BCST 4(R9), Z18, Z3
 	VFMADD231PS.BCST 8(R9), Z18, Z4
@@ -60852,7 +60828,7 @@ linegroup8store:
 lineseveralstore:
 	MOVQ    a_O_cap+16(FP), AX
 	MOVQ    a_Ldo+24(FP), R8
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	VMOVUPS fromNibblesAVX512<>+0(SB), Z18
 	VPERMPS Z2, Z18, Z2
 	VMOVUPS Z2, (AX)
@@ -60900,7 +60876,7 @@ lineseveralstore:
 	VMOVUPS Z9, (AX)
 
 lineseveralstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 
 linenext:
 	CMPQ R13, a_N+152(FP)
@@ -60939,7 +60915,7 @@ rest1group:
 	MOVQ      $0x00000004, CX
 	CMPQ      AX, CX
 	CMOVQGT   CX, AX
-	MOVQ      AX, 24(SP)
+	MOVQ      AX, 8(SP)
 	MOVQ      a_Ldo+24(FP), AX
 	IMULQ     R13, AX
 	ADDQ      a_O_base+0(FP), AX
@@ -60949,7 +60925,7 @@ rest1group:
 	JE        rest1severalzero
 	MOVQ      a_O_cap+16(FP), AX
 	MOVQ      a_Ldo+24(FP), CX
-	MOVQ      24(SP), DX
+	MOVQ      8(SP), DX
 	VPMOVD2M  Z18, K1
 	VMOVUPS.Z (AX), K1, Z2
 	VMOVUPS   toNibblesAVX512<>+0(SB), Z19
@@ -60985,13 +60961,13 @@ rest1severalzero:
 
 rest1severalbegin:
 	// 1 to 4 queries.
-	MOVQ    24(SP), AX
+	MOVQ    8(SP), AX
 	MOVQ    $0x00000004, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
 	LEAQ    heightsAVX512<>+56(SB), CX
 	MOVQ    (CX)(AX*8), AX
-	MOVQ    AX, 16(SP)
+	MOVQ    AX, (SP)
 	MOVQ    BX, R8
 	MOVQ    a_V_base+32(FP), AX
 	MOVQ    R11, CX
@@ -61011,7 +60987,7 @@ rest1group4turn:
 	VPERMPS          Z1, Z19, Z19
 	VMULPS.BCST      (R14), Z19, Z19
 	ADDQ             a_Lsc+104(FP), R14
-	CMPQ             16(SP), $-126
+	CMPQ             (SP), $-126
 	VFMADD231PS.BCST (R9), Z19, Z2
 	JEQ              rest1group4next0
 	VFMADD231PS.BCST 4(R9), Z19, Z3
@@ -61029,7 +61005,7 @@ rest1group4next0:
 rest1group4store:
 	MOVQ     a_O_cap+16(FP), AX
 	MOVQ     a_Ldo+24(FP), CX
-	MOVQ     24(SP), DX
+	MOVQ     8(SP), DX
 	VMOVUPS  fromNibblesAVX512<>+0(SB), Z19
 	VPERMPS  Z2, Z19, Z2
 	VPMOVD2M Z18, K1
@@ -61057,7 +61033,7 @@ rest1group4store:
 	VMOVUPS  Z5, K1, (AX)
 
 rest1severalstored:
-	ADDQ 24(SP), R13
+	ADDQ 8(SP), R13
 	CMPQ R13, a_N+152(FP)
 	JL   rest1group
 	ADDQ $0x10, R11
@@ -61096,84 +61072,71 @@ GLOBL fromNibblesAVX512<>(SB), RODATA|NOPTR, $64
 DATA constffffffffAVX512<>+0(SB)/64, $"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 GLOBL constffffffffAVX512<>(SB), RODATA|NOPTR, $64
 
-// func skinnyQKEvenOddAVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, scale float32, max []float32, next []uint16, far int)
+// func skinnyQKEvenOddAVX512(s []float32, k []uint16, off []int, q []float32, n int, d int, scale float32, max []float32, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyQKEvenOddAVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
-	MOVQ    ldk+48(FP), AX
+	MOVQ    next_len+152(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+144(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+64(FP)
+	MOVQ    d+104(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+160(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    d+96(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ    CX, next_len+144(FP)
-	MOVQ    BX, next_cap+152(FP)
-	MOVQ    max_len+120(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    k_base+24(FP), DI
-	LEAQ    (DI)(AX*1), R8
-	LEAQ    (R8)(AX*1), R9
-	LEAQ    (R9)(AX*1), R10
-	SHLQ    $0x02, AX
-	LEAQ    (AX)(AX*2), R11
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+152(FP)
+	MOVQ    max_len+128(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    k_base+24(FP), BX
+	MOVQ    off_base+48(FP), SI
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	VMOVUPS const7fff7fffAVX512<>+0(SB), Z1
 	VMOVUPS const23802380AVX512<>+0(SB), Z2
 
 tile:
-	CMPQ m+88(FP), $0x10
+	CMPQ off_len+56(FP), $0x10
 	JGE  whole
-	CMPQ m+88(FP), $0x00
+	CMPQ off_len+56(FP), $0x00
 	JE   done
 
 	// The last tile reaches back.
-	MOVQ  m+88(FP), CX
-	SUBQ  $0x10, CX
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, s_base+0(FP)
-	MOVQ  AX, BX
-	SARQ  $0x02, BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  $+16, m+88(FP)
+	MOVQ  off_len+56(FP), AX
+	SUBQ  $0x10, AX
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, s_base+0(FP)
+	SHLQ  $0x03, AX
+	ADDQ  AX, SI
+	MOVQ  $+16, off_len+56(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ s_len+8(FP), R12
-	MOVQ n+80(FP), R13
-	SUBQ R12, R13
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+136(FP), CX
-	MOVQ next_len+144(FP), BX
-	MOVQ d+96(FP), R14
-	MOVQ R14, k_cap+40(FP)
-	CMPQ R13, $0x05
+	MOVQ s_len+8(FP), R13
+	MOVQ n+96(FP), R14
+	SUBQ R13, R14
+	SHLQ $0x02, R13
+	ADDQ q_base+72(FP), R13
+	MOVQ next_base+144(FP), AX
+	MOVQ AX, next_cap+160(FP)
+	MOVQ (AX), AX
+	ADDQ k_base+24(FP), AX
+	MOVQ next_len+152(FP), CX
+	MOVQ d+104(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	CMPQ R14, $0x05
 	JGE  group8
-	CMPQ R13, $0x03
+	CMPQ R14, $0x03
 	JGE  group4
-	CMPQ R13, $0x02
+	CMPQ R14, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -61182,56 +61145,74 @@ group:
 group1segment:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z11, Z11, Z11
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group1short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group1short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group1rest
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group1ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group1ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group1ahead1:
-	VMOVUPS      (DI), X4
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
+	VMOVUPS      (BX)(DI*1), X4
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z4, Z4
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z4, Z4
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z4, Z4
+	VMOVUPS      (BX)(R8*1), X5
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z5, Z5
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z5, Z5
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z5, Z5
+	VMOVUPS      (BX)(R9*1), X6
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z6, Z6
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z6, Z6
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z6, Z6
+	VMOVUPS      (BX)(R10*1), X7
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z7, Z7
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
 
 group1loaded:
 	VUNPCKLPS        Z5, Z4, Z8
@@ -61248,80 +61229,84 @@ group1loaded:
 	VANDNPS          Z7, Z6, Z7
 	VPSLLD           $0x10, Z7, Z6
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z7, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z5, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z5, Z6, Z5
 	VPSLLD           $0x10, Z5, Z6
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z5, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z8, Z5
 	VPSUBW           Z2, Z5, Z5
 	VPSRAW           $0x0f, Z5, Z5
 	VANDNPS          Z8, Z5, Z8
 	VPSLLD           $0x10, Z8, Z5
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z5, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z4, Z5
 	VPSUBW           Z2, Z5, Z5
 	VPSRAW           $0x0f, Z5, Z5
 	VANDNPS          Z4, Z5, Z4
 	VPSLLD           $0x10, Z4, Z5
 	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R12), Z5, Z3
-	VFMADD231PS.BCST (R12)(SI*1), Z4, Z11
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z11
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group1step
 
 group1rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group1sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group1sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z8
-	VMOVUPS         (DI), X4
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z4, Z4
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z8
+	VMOVUPS         (BX)(DI*1), X4
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z4, Z4
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z4, Z4
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z4, Z4
 	VPSHUFB         Z8, Z4, Z4
-	VMOVUPS         (R8), X5
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS         (BX)(R8*1), X5
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z5, Z5
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z5, Z5
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z5, Z5
 	VPSHUFB         Z8, Z5, Z5
-	VMOVUPS         (R9), X6
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS         (BX)(R9*1), X6
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z6, Z6
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z6, Z6
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z6, Z6
 	VPSHUFB         Z8, Z6, Z6
-	VMOVUPS         (R10), X7
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z7, Z7
+	VMOVUPS         (BX)(R10*1), X7
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z7, Z7
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z8, Z7, Z7
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group1loaded
 
 group1sum:
@@ -61329,8 +61314,8 @@ group1sum:
 	VADDPS  Z3, Z19, Z19
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group1segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Z19, Z20
 	VMOVAPS Z19, Z21
 	VMOVAPS Z19, Z22
@@ -61346,56 +61331,74 @@ group2segment:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z4, Z4, Z4
 	VXORPS Z12, Z12, Z12
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group2short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group2short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group2rest
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group2ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group2ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group2ahead1:
-	VMOVUPS      (DI), X5
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8), X6
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
+	VMOVUPS      (BX)(DI*1), X5
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z5, Z5
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z5, Z5
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z5, Z5
+	VMOVUPS      (BX)(R8*1), X6
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z6, Z6
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z6, Z6
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z6, Z6
+	VMOVUPS      (BX)(R9*1), X7
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z7, Z7
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
+	VMOVUPS      (BX)(R10*1), X8
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z8, Z8
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z8, Z8
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z8, Z8
 
 group2loaded:
 	VUNPCKLPS        Z6, Z5, Z9
@@ -61412,88 +61415,92 @@ group2loaded:
 	VANDNPS          Z8, Z7, Z8
 	VPSLLD           $0x10, Z8, Z7
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z7, Z3
-	VFMADD231PS.BCST 4(R12), Z7, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z8, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z6, Z7
 	VPSUBW           Z2, Z7, Z7
 	VPSRAW           $0x0f, Z7, Z7
 	VANDNPS          Z6, Z7, Z6
 	VPSLLD           $0x10, Z6, Z7
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R12), Z7, Z3
-	VFMADD231PS.BCST 4(R12), Z7, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z6, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z6, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z9, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z9, Z6, Z9
 	VPSLLD           $0x10, Z9, Z6
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST 4(R12), Z6, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z9, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z12
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST 4(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z9, Z12
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z5, Z6
 	VPSUBW           Z2, Z6, Z6
 	VPSRAW           $0x0f, Z6, Z6
 	VANDNPS          Z5, Z6, Z5
 	VPSLLD           $0x10, Z5, Z6
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R12), Z6, Z3
-	VFMADD231PS.BCST 4(R12), Z6, Z4
-	VFMADD231PS.BCST (R12)(SI*1), Z5, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z12
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z6, Z3
+	VFMADD231PS.BCST 4(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z5, Z12
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group2step
 
 group2rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group2sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group2sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z9
-	VMOVUPS         (DI), X5
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z5, Z5
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z5, Z5
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z5, Z5
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z9
+	VMOVUPS         (BX)(DI*1), X5
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z5, Z5
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z5, Z5
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z5, Z5
 	VPSHUFB         Z9, Z5, Z5
-	VMOVUPS         (R8), X6
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z6, Z6
+	VMOVUPS         (BX)(R8*1), X6
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z6, Z6
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z6, Z6
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z6, Z6
 	VPSHUFB         Z9, Z6, Z6
-	VMOVUPS         (R9), X7
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z7, Z7
+	VMOVUPS         (BX)(R9*1), X7
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z7, Z7
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z9, Z7, Z7
-	VMOVUPS         (R10), X8
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z8, Z8
+	VMOVUPS         (BX)(R10*1), X8
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z8, Z8
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z8, Z8
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z8, Z8
 	VPSHUFB         Z9, Z8, Z8
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group2loaded
 
 group2sum:
@@ -61503,8 +61510,8 @@ group2sum:
 	VADDPS  Z4, Z20, Z20
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group2segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
 	VMOVAPS Z20, Z21
 	VMOVAPS Z20, Z22
 	JMP     store
@@ -61525,56 +61532,74 @@ group4segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z6, Z6, Z6
 	VXORPS Z14, Z14, Z14
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group4short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group4short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group4rest
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group4ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group4ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group4ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group4ahead1:
-	VMOVUPS      (DI), X7
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8), X8
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
+	VMOVUPS      (BX)(DI*1), X7
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z7, Z7
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z7, Z7
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z7, Z7
+	VMOVUPS      (BX)(R8*1), X8
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z8, Z8
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z8, Z8
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z8, Z8
+	VMOVUPS      (BX)(R9*1), X9
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z9, Z9
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z9, Z9
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z9, Z9
+	VMOVUPS      (BX)(R10*1), X10
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z10, Z10
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z10, Z10
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z10, Z10
 
 group4loaded:
 	VUNPCKLPS        Z8, Z7, Z15
@@ -61591,104 +61616,108 @@ group4loaded:
 	VANDNPS          Z10, Z9, Z10
 	VPSLLD           $0x10, Z10, Z9
 	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R12), Z9, Z3
-	VFMADD231PS.BCST 4(R12), Z9, Z4
-	VFMADD231PS.BCST 8(R12), Z9, Z5
-	VFMADD231PS.BCST 12(R12), Z9, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z10, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z9, Z3
+	VFMADD231PS.BCST 4(R13), Z9, Z4
+	VFMADD231PS.BCST 8(R13), Z9, Z5
+	VFMADD231PS.BCST 12(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z10, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z10, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z10, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z8, Z9
 	VPSUBW           Z2, Z9, Z9
 	VPSRAW           $0x0f, Z9, Z9
 	VANDNPS          Z8, Z9, Z8
 	VPSLLD           $0x10, Z8, Z9
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R12), Z9, Z3
-	VFMADD231PS.BCST 4(R12), Z9, Z4
-	VFMADD231PS.BCST 8(R12), Z9, Z5
-	VFMADD231PS.BCST 12(R12), Z9, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z8, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z9, Z3
+	VFMADD231PS.BCST 4(R13), Z9, Z4
+	VFMADD231PS.BCST 8(R13), Z9, Z5
+	VFMADD231PS.BCST 12(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z8, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z8, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z8, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z15, Z8
 	VPSUBW           Z2, Z8, Z8
 	VPSRAW           $0x0f, Z8, Z8
 	VANDNPS          Z15, Z8, Z15
 	VPSLLD           $0x10, Z15, Z8
 	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R12), Z8, Z3
-	VFMADD231PS.BCST 4(R12), Z8, Z4
-	VFMADD231PS.BCST 8(R12), Z8, Z5
-	VFMADD231PS.BCST 12(R12), Z8, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z15, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z15, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z15, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z15, Z14
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z8, Z3
+	VFMADD231PS.BCST 4(R13), Z8, Z4
+	VFMADD231PS.BCST 8(R13), Z8, Z5
+	VFMADD231PS.BCST 12(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z15, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z15, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z15, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z15, Z14
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z7, Z8
 	VPSUBW           Z2, Z8, Z8
 	VPSRAW           $0x0f, Z8, Z8
 	VANDNPS          Z7, Z8, Z7
 	VPSLLD           $0x10, Z7, Z8
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R12), Z8, Z3
-	VFMADD231PS.BCST 4(R12), Z8, Z4
-	VFMADD231PS.BCST 8(R12), Z8, Z5
-	VFMADD231PS.BCST 12(R12), Z8, Z6
-	VFMADD231PS.BCST (R12)(SI*1), Z7, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z14
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z8, Z3
+	VFMADD231PS.BCST 4(R13), Z8, Z4
+	VFMADD231PS.BCST 8(R13), Z8, Z5
+	VFMADD231PS.BCST 12(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z7, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z7, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z7, Z14
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group4step
 
 group4rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group4sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group4sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z15
-	VMOVUPS         (DI), X7
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z7, Z7
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z7, Z7
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z15
+	VMOVUPS         (BX)(DI*1), X7
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z7, Z7
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z7, Z7
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z7, Z7
 	VPSHUFB         Z15, Z7, Z7
-	VMOVUPS         (R8), X8
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z8, Z8
+	VMOVUPS         (BX)(R8*1), X8
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z8, Z8
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z8, Z8
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z8, Z8
 	VPSHUFB         Z15, Z8, Z8
-	VMOVUPS         (R9), X9
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z9, Z9
+	VMOVUPS         (BX)(R9*1), X9
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z9, Z9
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z9, Z9
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z9, Z9
 	VPSHUFB         Z15, Z9, Z9
-	VMOVUPS         (R10), X10
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z10, Z10
+	VMOVUPS         (BX)(R10*1), X10
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z10, Z10
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z10, Z10
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z10, Z10
 	VPSHUFB         Z15, Z10, Z10
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group4loaded
 
 group4sum:
@@ -61702,9 +61731,9 @@ group4sum:
 	VADDPS  Z6, Z22, Z22
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group4segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
-	CMPQ    CX, $0x03
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x03
 	JG      group4has3
 	VMOVAPS Z21, Z22
 
@@ -61739,56 +61768,74 @@ group8segment:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z10, Z10, Z10
 	VXORPS Z18, Z18, Z18
-	MOVQ   k_cap+40(FP), R13
-	CMPQ   R13, $0x20
+	MOVQ   k_cap+40(FP), R14
+	CMPQ   R14, $0x20
 	JLE    group8short
-	MOVQ   $0x00000020, R13
+	MOVQ   $0x00000020, R14
 
 group8short:
-	SUBQ    R13, k_cap+40(FP)
-	SHRQ    $0x03, R13
+	SUBQ    R14, k_cap+40(FP)
+	SHRQ    $0x03, R14
 	JZ      group8rest
 	PCALIGN $0x40
 
 group8step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead0
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group8ahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group8ahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead1
-	ADDQ       next_cap+152(FP), CX
-	MOVQ       next_len+144(FP), BX
+	MOVQ       next_cap+160(FP), R15
+	CMPQ       R15, off_cap+64(FP)
+	JE         group8ahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, next_cap+160(FP)
+	MOVQ       (R15), AX
+	ADDQ       k_base+24(FP), AX
+	MOVQ       next_len+152(FP), CX
 
 group8ahead1:
-	VMOVUPS      (DI), X27
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z27, Z27
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z27, Z27
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z27, Z27
-	VMOVUPS      (R8), X28
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z28, Z28
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z28, Z28
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z28, Z28
-	VMOVUPS      (R9), X29
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z29, Z29
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z29, Z29
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z29, Z29
-	VMOVUPS      (R10), X30
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z30, Z30
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z30, Z30
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z30, Z30
+	VMOVUPS      (BX)(DI*1), X27
+	VINSERTF32X4 $0x01, (BX)(R11*1), Z27, Z27
+	MOVQ         64(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z27, Z27
+	MOVQ         96(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z27, Z27
+	VMOVUPS      (BX)(R8*1), X28
+	VINSERTF32X4 $0x01, (BX)(R12*1), Z28, Z28
+	MOVQ         72(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z28, Z28
+	MOVQ         104(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z28, Z28
+	VMOVUPS      (BX)(R9*1), X29
+	MOVQ         48(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z29, Z29
+	MOVQ         80(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z29, Z29
+	MOVQ         112(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z29, Z29
+	VMOVUPS      (BX)(R10*1), X30
+	MOVQ         56(SI), R15
+	VINSERTF32X4 $0x01, (BX)(R15*1), Z30, Z30
+	MOVQ         88(SI), R15
+	VINSERTF32X4 $0x02, (BX)(R15*1), Z30, Z30
+	MOVQ         120(SI), R15
+	VINSERTF32X4 $0x03, (BX)(R15*1), Z30, Z30
 
 group8loaded:
 	VUNPCKLPS        Z28, Z27, Z31
@@ -61805,136 +61852,140 @@ group8loaded:
 	VANDNPS          Z30, Z29, Z30
 	VPSLLD           $0x10, Z30, Z29
 	VANDPS           Z0, Z30, Z30
-	VFMADD231PS.BCST (R12), Z29, Z3
-	VFMADD231PS.BCST 4(R12), Z29, Z4
-	VFMADD231PS.BCST 8(R12), Z29, Z5
-	VFMADD231PS.BCST 12(R12), Z29, Z6
-	VFMADD231PS.BCST 16(R12), Z29, Z7
-	VFMADD231PS.BCST 20(R12), Z29, Z8
-	VFMADD231PS.BCST 24(R12), Z29, Z9
-	VFMADD231PS.BCST 28(R12), Z29, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z30, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z30, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z30, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z30, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z30, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z30, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z30, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z30, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z29, Z3
+	VFMADD231PS.BCST 4(R13), Z29, Z4
+	VFMADD231PS.BCST 8(R13), Z29, Z5
+	VFMADD231PS.BCST 12(R13), Z29, Z6
+	VFMADD231PS.BCST 16(R13), Z29, Z7
+	VFMADD231PS.BCST 20(R13), Z29, Z8
+	VFMADD231PS.BCST 24(R13), Z29, Z9
+	VFMADD231PS.BCST 28(R13), Z29, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z30, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z30, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z30, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z30, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z30, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z30, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z30, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z30, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z28, Z29
 	VPSUBW           Z2, Z29, Z29
 	VPSRAW           $0x0f, Z29, Z29
 	VANDNPS          Z28, Z29, Z28
 	VPSLLD           $0x10, Z28, Z29
 	VANDPS           Z0, Z28, Z28
-	VFMADD231PS.BCST (R12), Z29, Z3
-	VFMADD231PS.BCST 4(R12), Z29, Z4
-	VFMADD231PS.BCST 8(R12), Z29, Z5
-	VFMADD231PS.BCST 12(R12), Z29, Z6
-	VFMADD231PS.BCST 16(R12), Z29, Z7
-	VFMADD231PS.BCST 20(R12), Z29, Z8
-	VFMADD231PS.BCST 24(R12), Z29, Z9
-	VFMADD231PS.BCST 28(R12), Z29, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z28, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z28, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z28, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z28, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z28, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z28, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z28, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z28, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z29, Z3
+	VFMADD231PS.BCST 4(R13), Z29, Z4
+	VFMADD231PS.BCST 8(R13), Z29, Z5
+	VFMADD231PS.BCST 12(R13), Z29, Z6
+	VFMADD231PS.BCST 16(R13), Z29, Z7
+	VFMADD231PS.BCST 20(R13), Z29, Z8
+	VFMADD231PS.BCST 24(R13), Z29, Z9
+	VFMADD231PS.BCST 28(R13), Z29, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z28, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z28, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z28, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z28, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z28, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z28, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z28, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z28, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z31, Z28
 	VPSUBW           Z2, Z28, Z28
 	VPSRAW           $0x0f, Z28, Z28
 	VANDNPS          Z31, Z28, Z31
 	VPSLLD           $0x10, Z31, Z28
 	VANDPS           Z0, Z31, Z31
-	VFMADD231PS.BCST (R12), Z28, Z3
-	VFMADD231PS.BCST 4(R12), Z28, Z4
-	VFMADD231PS.BCST 8(R12), Z28, Z5
-	VFMADD231PS.BCST 12(R12), Z28, Z6
-	VFMADD231PS.BCST 16(R12), Z28, Z7
-	VFMADD231PS.BCST 20(R12), Z28, Z8
-	VFMADD231PS.BCST 24(R12), Z28, Z9
-	VFMADD231PS.BCST 28(R12), Z28, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z31, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z31, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z31, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z31, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z31, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z31, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z31, Z18
-	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R13), Z28, Z3
+	VFMADD231PS.BCST 4(R13), Z28, Z4
+	VFMADD231PS.BCST 8(R13), Z28, Z5
+	VFMADD231PS.BCST 12(R13), Z28, Z6
+	VFMADD231PS.BCST 16(R13), Z28, Z7
+	VFMADD231PS.BCST 20(R13), Z28, Z8
+	VFMADD231PS.BCST 24(R13), Z28, Z9
+	VFMADD231PS.BCST 28(R13), Z28, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z31, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z31, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z31, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z31, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z31, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z31, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z31, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z31, Z18
+	LEAQ             (R13)(DX*2), R13
 	VANDPS           Z1, Z27, Z28
 	VPSUBW           Z2, Z28, Z28
 	VPSRAW           $0x0f, Z28, Z28
 	VANDNPS          Z27, Z28, Z27
 	VPSLLD           $0x10, Z27, Z28
 	VANDPS           Z0, Z27, Z27
-	VFMADD231PS.BCST (R12), Z28, Z3
-	VFMADD231PS.BCST 4(R12), Z28, Z4
-	VFMADD231PS.BCST 8(R12), Z28, Z5
-	VFMADD231PS.BCST 12(R12), Z28, Z6
-	VFMADD231PS.BCST 16(R12), Z28, Z7
-	VFMADD231PS.BCST 20(R12), Z28, Z8
-	VFMADD231PS.BCST 24(R12), Z28, Z9
-	VFMADD231PS.BCST 28(R12), Z28, Z10
-	VFMADD231PS.BCST (R12)(SI*1), Z27, Z11
-	VFMADD231PS.BCST 4(R12)(SI*1), Z27, Z12
-	VFMADD231PS.BCST 8(R12)(SI*1), Z27, Z13
-	VFMADD231PS.BCST 12(R12)(SI*1), Z27, Z14
-	VFMADD231PS.BCST 16(R12)(SI*1), Z27, Z15
-	VFMADD231PS.BCST 20(R12)(SI*1), Z27, Z16
-	VFMADD231PS.BCST 24(R12)(SI*1), Z27, Z17
-	VFMADD231PS.BCST 28(R12)(SI*1), Z27, Z18
-	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	DECQ             R13
+	VFMADD231PS.BCST (R13), Z28, Z3
+	VFMADD231PS.BCST 4(R13), Z28, Z4
+	VFMADD231PS.BCST 8(R13), Z28, Z5
+	VFMADD231PS.BCST 12(R13), Z28, Z6
+	VFMADD231PS.BCST 16(R13), Z28, Z7
+	VFMADD231PS.BCST 20(R13), Z28, Z8
+	VFMADD231PS.BCST 24(R13), Z28, Z9
+	VFMADD231PS.BCST 28(R13), Z28, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z27, Z11
+	VFMADD231PS.BCST 4(R13)(DX*1), Z27, Z12
+	VFMADD231PS.BCST 8(R13)(DX*1), Z27, Z13
+	VFMADD231PS.BCST 12(R13)(DX*1), Z27, Z14
+	VFMADD231PS.BCST 16(R13)(DX*1), Z27, Z15
+	VFMADD231PS.BCST 20(R13)(DX*1), Z27, Z16
+	VFMADD231PS.BCST 24(R13)(DX*1), Z27, Z17
+	VFMADD231PS.BCST 28(R13)(DX*1), Z27, Z18
+	LEAQ             (R13)(DX*2), R13
+	ADDQ             $0x10, BX
+	DECQ             R14
 	JNZ              group8step
 
 group8rest:
 	CMPQ            k_cap+40(FP), $0x00
 	JNE             group8sum
-	MOVQ            d+96(FP), R13
-	ANDQ            $0x07, R13
+	MOVQ            d+104(FP), R14
+	ANDQ            $0x07, R14
 	JZ              group8sum
 	MOVQ            $-1, k_cap+40(FP)
-	ADDQ            R13, R13
-	SUBQ            $0x10, R13
-	ADDQ            R13, DI
-	ADDQ            R13, R8
-	ADDQ            R13, R9
-	ADDQ            R13, R10
-	LEAQ            shiftsAVX512<>+0(SB), R14
-	SUBQ            R13, R14
-	VBROADCASTF32X4 (R14), Z31
-	VMOVUPS         (DI), X27
-	VINSERTF32X4    $0x01, (DI)(AX*1), Z27, Z27
-	VINSERTF32X4    $0x02, (DI)(AX*2), Z27, Z27
-	VINSERTF32X4    $0x03, (DI)(R11*1), Z27, Z27
+	ADDQ            R14, R14
+	SUBQ            $0x10, R14
+	ADDQ            R14, BX
+	LEAQ            shiftsAVX512<>+0(SB), R15
+	SUBQ            R14, R15
+	VBROADCASTF32X4 (R15), Z31
+	VMOVUPS         (BX)(DI*1), X27
+	VINSERTF32X4    $0x01, (BX)(R11*1), Z27, Z27
+	MOVQ            64(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z27, Z27
+	MOVQ            96(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z27, Z27
 	VPSHUFB         Z31, Z27, Z27
-	VMOVUPS         (R8), X28
-	VINSERTF32X4    $0x01, (R8)(AX*1), Z28, Z28
-	VINSERTF32X4    $0x02, (R8)(AX*2), Z28, Z28
-	VINSERTF32X4    $0x03, (R8)(R11*1), Z28, Z28
+	VMOVUPS         (BX)(R8*1), X28
+	VINSERTF32X4    $0x01, (BX)(R12*1), Z28, Z28
+	MOVQ            72(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z28, Z28
+	MOVQ            104(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z28, Z28
 	VPSHUFB         Z31, Z28, Z28
-	VMOVUPS         (R9), X29
-	VINSERTF32X4    $0x01, (R9)(AX*1), Z29, Z29
-	VINSERTF32X4    $0x02, (R9)(AX*2), Z29, Z29
-	VINSERTF32X4    $0x03, (R9)(R11*1), Z29, Z29
+	VMOVUPS         (BX)(R9*1), X29
+	MOVQ            48(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z29, Z29
+	MOVQ            80(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z29, Z29
+	MOVQ            112(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z29, Z29
 	VPSHUFB         Z31, Z29, Z29
-	VMOVUPS         (R10), X30
-	VINSERTF32X4    $0x01, (R10)(AX*1), Z30, Z30
-	VINSERTF32X4    $0x02, (R10)(AX*2), Z30, Z30
-	VINSERTF32X4    $0x03, (R10)(R11*1), Z30, Z30
+	VMOVUPS         (BX)(R10*1), X30
+	MOVQ            56(SI), R14
+	VINSERTF32X4    $0x01, (BX)(R14*1), Z30, Z30
+	MOVQ            88(SI), R14
+	VINSERTF32X4    $0x02, (BX)(R14*1), Z30, Z30
+	MOVQ            120(SI), R14
+	VINSERTF32X4    $0x03, (BX)(R14*1), Z30, Z30
 	VPSHUFB         Z31, Z30, Z30
-	MOVQ            $0x00000001, R13
+	MOVQ            $0x00000001, R14
 	JMP             group8loaded
 
 group8sum:
@@ -61956,19 +62007,19 @@ group8sum:
 	VADDPS  Z10, Z26, Z26
 	CMPQ    k_cap+40(FP), $0x00
 	JG      group8segment
-	MOVQ    n+80(FP), CX
-	SUBQ    s_len+8(FP), CX
-	CMPQ    CX, $0x05
+	MOVQ    n+96(FP), AX
+	SUBQ    s_len+8(FP), AX
+	CMPQ    AX, $0x05
 	JG      group8has5
 	VMOVAPS Z23, Z24
 
 group8has5:
-	CMPQ    CX, $0x06
+	CMPQ    AX, $0x06
 	JG      group8has6
 	VMOVAPS Z24, Z25
 
 group8has6:
-	CMPQ    CX, $0x07
+	CMPQ    AX, $0x07
 	JG      group8has7
 	VMOVAPS Z25, Z26
 
@@ -61976,15 +62027,15 @@ group8has7:
 	MOVQ $0x00000001, k_cap+40(FP)
 
 store:
-	VMULPS.BCST   scale+104(FP), Z19, Z19
-	VMULPS.BCST   scale+104(FP), Z20, Z20
-	VMULPS.BCST   scale+104(FP), Z21, Z21
-	VMULPS.BCST   scale+104(FP), Z22, Z22
-	MOVQ          max_base+112(FP), BX
-	MOVQ          s_len+8(FP), R12
-	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
+	VMULPS.BCST   scale+112(FP), Z19, Z19
+	VMULPS.BCST   scale+112(FP), Z20, Z20
+	VMULPS.BCST   scale+112(FP), Z21, Z21
+	VMULPS.BCST   scale+112(FP), Z22, Z22
+	MOVQ          max_base+120(FP), CX
+	MOVQ          s_len+8(FP), R13
+	MOVQ          s_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
 	VUNPCKLPS     Z20, Z19, Z3
 	VUNPCKHPS     Z20, Z19, Z4
 	VUNPCKLPS     Z22, Z21, Z5
@@ -61993,68 +62044,68 @@ store:
 	VUNPCKHPD     Z5, Z3, Z3
 	VUNPCKLPD     Z6, Z4, Z5
 	VUNPCKHPD     Z6, Z4, Z6
-	VMOVUPS       (BX), X4
-	VMOVUPS       X7, (CX)
+	VMOVUPS       (CX), X4
+	VMOVUPS       X7, (AX)
 	VMAXPS        X4, X7, X4
-	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X5, (AX)
 	VMAXPS        X4, X5, X4
-	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X6, (AX)
 	VMAXPS        X4, X6, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z7, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z5, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z6, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z7, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z5, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z6, X8
-	VMOVUPS       X8, (CX)
+	VMOVUPS       X8, (AX)
 	VMAXPS        X4, X8, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z7, X7
-	VMOVUPS       X7, (CX)
+	VMOVUPS       X7, (AX)
 	VMAXPS        X4, X7, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z5, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z6, X3
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X4, X3, X4
-	ADDQ          SI, CX
-	VMOVUPS       X4, (BX)
+	ADDQ          DX, AX
+	VMOVUPS       X4, (CX)
 	ADDQ          $0x04, s_len+8(FP)
 	CMPQ          k_cap+40(FP), $0x00
 	JLE           next
@@ -62066,27 +62117,18 @@ store:
 	JMP           store
 
 next:
-	MOVQ   d+96(FP), CX
-	SHLQ   $0x01, CX
-	NEGQ   CX
-	ADDQ   CX, DI
-	ADDQ   CX, R8
-	ADDQ   CX, R9
-	ADDQ   CX, R10
-	MOVQ   s_len+8(FP), CX
-	CMPQ   CX, n+80(FP)
+	MOVQ   d+104(FP), AX
+	SHLQ   $0x01, AX
+	SUBQ   AX, BX
+	MOVQ   s_len+8(FP), AX
+	CMPQ   AX, n+96(FP)
 	JL     group
-	MOVQ   AX, CX
-	SHLQ   $0x02, CX
-	ADDQ   CX, DI
-	ADDQ   CX, R8
-	ADDQ   CX, R9
-	ADDQ   CX, R10
-	ADDQ   CX, next_base+136(FP)
-	MOVQ   SI, CX
-	IMUL3Q $0x10, CX, CX
-	ADDQ   CX, s_base+0(FP)
-	SUBQ   $0x10, m+88(FP)
+	ADDQ   $+128, SI
+	ADDQ   $+128, next_base+144(FP)
+	MOVQ   DX, AX
+	IMUL3Q $0x10, AX, AX
+	ADDQ   AX, s_base+0(FP)
+	SUBQ   $0x10, off_len+56(FP)
 	JMP    tile
 
 done:
@@ -62096,77 +62138,66 @@ done:
 DATA shiftsAVX512<>+0(SB)/64, $"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
 GLOBL shiftsAVX512<>(SB), RODATA|NOPTR, $64
 
-// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVEvenOddAVX512(o []float32, ldo int, v []uint16, off []int, p []float32, ldp int, n int, dv int, load bool, next []int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyPVEvenOddAVX512(SB), $1032-160
 	PCALIGN $0x40
-	MOVQ    ldv+56(FP), AX
+	MOVQ    next_len+144(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    next_base+136(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, off_cap+72(FP)
+	MOVQ    dv+120(FP), AX
 	SHLQ    $0x01, AX
-	MOVQ    far+152(FP), DX
-	SHLQ    $0x01, DX
-	MOVQ    dv+112(FP), CX
-	SHLQ    $0x01, CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000007f, CX
-	ANDQ $-128, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ    CX, next_len+136(FP)
-	MOVQ    BX, next_cap+144(FP)
+	ADDQ    $0x0000007f, AX
+	ANDQ    $-128, AX
+	MOVQ    AX, next_len+144(FP)
 	SHLQ    $0x02, ldo+24(FP)
-	MOVQ    v_base+32(FP), SI
-	MOVQ    p_base+64(FP), DI
-	MOVQ    ldp+88(FP), R8
-	SHLQ    $0x02, R8
+	MOVQ    p_base+80(FP), DX
+	MOVQ    ldp+104(FP), BX
+	SHLQ    $0x02, BX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
 	VMOVUPS const7fff7fffAVX512<>+0(SB), Z1
 	VMOVUPS const23802380AVX512<>+0(SB), Z2
 
 turn:
-	MOVQ m+104(FP), CX
-	CMPQ CX, $0x20
+	MOVQ off_len+64(FP), AX
+	CMPQ AX, $0x20
 	JLE  short
-	MOVQ $+32, CX
+	MOVQ $+32, AX
 
 short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ dv+112(FP), R9
-	MOVQ R9, v_cap+48(FP)
-	XORQ R12, R12
+	MOVQ AX, v_len+40(FP)
+	MOVQ next_base+136(FP), AX
+	MOVQ AX, next_cap+152(FP)
+	MOVQ (AX), AX
+	ADDQ v_base+32(FP), AX
+	MOVQ next_len+144(FP), CX
+	MOVQ dv+120(FP), SI
+	MOVQ SI, v_cap+48(FP)
+	XORQ R10, R10
 
 line:
-	MOVL  $0x0000ffff, R9
-	KMOVW R9, K1
-	KMOVW R9, K2
+	MOVL  $0x0000ffff, SI
+	KMOVW SI, K1
+	KMOVW SI, K2
 	CMPQ  v_cap+48(FP), $0x10
 	JNE   masked
-	MOVL  $0x000000ff, R9
-	KMOVW R9, K1
+	MOVL  $0x000000ff, SI
+	KMOVW SI, K1
 	KXORW K2, K2, K2
 
 masked:
 	MOVQ $0x00000000, o_len+8(FP)
 
 group:
-	MOVQ n+96(FP), R13
-	SUBQ o_len+8(FP), R13
-	CMPQ R13, $0x05
+	MOVQ n+112(FP), R11
+	SUBQ o_len+8(FP), R11
+	CMPQ R11, $0x05
 	JGE  group8
-	CMPQ R13, $0x03
+	CMPQ R11, $0x03
 	JGE  group4
-	CMPQ R13, $0x02
+	CMPQ R11, $0x02
 	JGE  group2
 
 	// 1 queries.
@@ -62174,147 +62205,163 @@ group:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group1fewer
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group1ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group1ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group1ahead0:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z7
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group1ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R11
+	CMPQ         R11, off_cap+72(FP)
+	JE           group1ahead2
+	ADDQ         $0x08, R11
+	MOVQ         R11, next_cap+152(FP)
+	MOVQ         (R11), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group1ahead2:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z7
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group1step
 
 group1fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group1sum
 
 group1pair:
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z3
 	VFMADD231PS  Z7, Z9, Z4
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group1sum
-	VMOVUPS.Z    (R9), K1, Z7
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z7
 	VANDPS       Z1, Z7, Z8
 	VPSUBW       Z2, Z8, Z8
 	VPSRAW       $0x0f, Z8, Z8
 	VANDNPS      Z7, Z8, Z7
 	VPSLLD       $0x10, Z7, Z8
 	VANDPS       Z0, Z7, Z7
-	VBROADCASTSS (R10), Z9
+	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z8, Z9, Z5
 	VFMADD231PS  Z7, Z9, Z6
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group1pair
 
 group1sum:
 	VADDPS     Z5, Z3, Z3
 	VADDPS     Z6, Z4, Z4
-	MOVQ       ldo+24(FP), R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
 	VSHUFF32X4 $0xd8, Z3, Z3, Z3
 	VSHUFF32X4 $0xee, Z4, Z5, Z4
 	VSHUFF32X4 $0xd8, Z4, Z4, Z4
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group1first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
+	VMOVUPS    Z4, K2, 64(SI)
 	JMP        group1end
 
 group1first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
 
 group1end:
 	ADDQ $0x01, o_len+8(FP)
@@ -62330,138 +62377,154 @@ group2:
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group2fewer
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group2ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R11
+	CMPQ       R11, off_cap+72(FP)
+	JE         group2ahead0
+	ADDQ       $0x08, R11
+	MOVQ       R11, next_cap+152(FP)
+	MOVQ       (R11), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group2ahead0:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group2ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R11
+	CMPQ         R11, off_cap+72(FP)
+	JE           group2ahead2
+	ADDQ         $0x08, R11
+	MOVQ         R11, next_cap+152(FP)
+	MOVQ         (R11), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group2ahead2:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group2step
 
 group2fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group2sum
 
 group2pair:
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z3
 	VFMADD231PS  Z11, Z13, Z4
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z7
 	VFMADD231PS  Z11, Z13, Z8
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group2sum
-	VMOVUPS.Z    (R9), K1, Z11
+	MOVQ         (SI), R11
+	VMOVUPS.Z    (DI)(R11*1), K1, Z11
 	VANDPS       Z1, Z11, Z12
 	VPSUBW       Z2, Z12, Z12
 	VPSRAW       $0x0f, Z12, Z12
 	VANDNPS      Z11, Z12, Z11
 	VPSLLD       $0x10, Z11, Z12
 	VANDPS       Z0, Z11, Z11
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (R8), Z13
 	VFMADD231PS  Z12, Z13, Z5
 	VFMADD231PS  Z11, Z13, Z6
-	VBROADCASTSS 4(R10), Z13
+	VBROADCASTSS 4(R8), Z13
 	VFMADD231PS  Z12, Z13, Z9
 	VFMADD231PS  Z11, Z13, Z10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group2pair
 
 group2sum:
@@ -62469,11 +62532,11 @@ group2sum:
 	VADDPS     Z6, Z4, Z4
 	VADDPS     Z9, Z7, Z7
 	VADDPS     Z10, Z8, Z8
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
@@ -62486,27 +62549,27 @@ group2sum:
 	VSHUFF32X4 $0xd8, Z7, Z7, Z7
 	VSHUFF32X4 $0xee, Z6, Z5, Z8
 	VSHUFF32X4 $0xd8, Z8, Z8, Z8
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group2first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
+	VMOVUPS    Z8, K2, 64(SI)
 	JMP        group2end
 
 group2first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
 
 group2end:
 	ADDQ $0x02, o_len+8(FP)
@@ -62530,174 +62593,190 @@ group4:
 	VXORPS  Z16, Z16, Z16
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x04, R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	MOVQ    v_len+40(FP), R9
+	SUBQ    $0x04, R9
 	JL      group4fewer
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group4ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, off_cap+72(FP)
+	JE         group4ahead0
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group4ahead0:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z19
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	PREFETCHT0   (CX)
-	PREFETCHT0   64(CX)
-	PREFETCHT1   (CX)(DX*1)
-	PREFETCHT1   64(CX)(DX*1)
-	ADDQ         $+128, CX
-	SUBQ         $+128, BX
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $+128, AX
+	SUBQ         $+128, CX
 	JNZ          group4ahead2
-	ADDQ         next_cap+144(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ         next_cap+152(FP), R12
+	CMPQ         R12, off_cap+72(FP)
+	JE           group4ahead2
+	ADDQ         $0x08, R12
+	MOVQ         R12, next_cap+152(FP)
+	MOVQ         (R12), AX
+	ADDQ         v_base+32(FP), AX
+	MOVQ         next_len+144(FP), CX
 
 group4ahead2:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R9), K1, Z19
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x04, R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	SUBQ         $0x04, R9
 	JGE          group4step
 
 group4fewer:
-	ADDQ $0x04, R11
+	ADDQ $0x04, R9
 	JZ   group4sum
 
 group4pair:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JZ           group4sum
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x08, SI
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group4pair
 
 group4sum:
@@ -62709,11 +62788,11 @@ group4sum:
 	VADDPS     Z14, Z12, Z12
 	VADDPS     Z17, Z15, Z15
 	VADDPS     Z18, Z16, Z16
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z5
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z5, Z3
@@ -62738,51 +62817,51 @@ group4sum:
 	VSHUFF32X4 $0xd8, Z15, Z15, Z15
 	VSHUFF32X4 $0xee, Z6, Z5, Z16
 	VSHUFF32X4 $0xd8, Z16, Z16, Z16
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group4first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z11, Z11
-	VMOVUPS    Z11, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z8, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z11, Z11
+	VMOVUPS    Z11, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z12, Z12
-	VMOVUPS    Z12, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x03
+	VMOVUPS    Z12, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x03
 	JLE        group4load
-	VADDPS     (R9), Z15, Z15
-	VMOVUPS    Z15, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z15, Z15
+	VMOVUPS    Z15, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z16, Z16
-	VMOVUPS    Z16, K2, 64(R9)
+	VMOVUPS    Z16, K2, 64(SI)
 
 group4load:
 	JMP group4end
 
 group4first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z12, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x03
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z11, (SI)
+	VMOVUPS Z12, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x03
 	JLE     group4store
-	VMOVUPS Z15, (R9)
-	VMOVUPS Z16, K2, 64(R9)
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, K2, 64(SI)
 
 group4store:
 group4end:
@@ -62792,11 +62871,13 @@ group4end:
 	// 8 queries, chain by chain.
 group8:
 	MOVQ $0x00000000, 1024(SP)
-	LEAQ (SI)(R12*2), R9
-	MOVQ o_len+8(FP), R10
-	LEAQ (DI)(R10*4), R10
-	MOVQ v_len+40(FP), R11
-	INCQ R11
+	MOVQ off_base+56(FP), SI
+	MOVQ v_base+32(FP), DI
+	LEAQ (DI)(R10*2), DI
+	MOVQ o_len+8(FP), R8
+	LEAQ (DX)(R8*4), R8
+	MOVQ v_len+40(FP), R9
+	INCQ R9
 
 group8chain:
 	VXORPS  Z3, Z3, Z3
@@ -62815,60 +62896,64 @@ group8chain:
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
-	SHRQ    $0x01, R11
+	SHRQ    $0x01, R9
 	JZ      group8rows
 	PCALIGN $0x40
 
 group8step:
-	TESTQ      $+1, R11
+	TESTQ      $+1, R9
 	JNZ        group8ahead
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $+128, AX
+	SUBQ       $+128, CX
 	JNZ        group8ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
+	MOVQ       next_cap+152(FP), R12
+	CMPQ       R12, off_cap+72(FP)
+	JE         group8ahead
+	ADDQ       $0x08, R12
+	MOVQ       R12, next_cap+152(FP)
+	MOVQ       (R12), AX
+	ADDQ       v_base+32(FP), AX
+	MOVQ       next_len+144(FP), CX
 
 group8ahead:
-	VMOVUPS.Z    (R9), K1, Z19
+	MOVQ         (SI), R12
+	VMOVUPS.Z    (DI)(R12*1), K1, Z19
 	VANDPS       Z1, Z19, Z20
 	VPSUBW       Z2, Z20, Z20
 	VPSRAW       $0x0f, Z20, Z20
 	VANDNPS      Z19, Z20, Z19
 	VPSLLD       $0x10, Z19, Z20
 	VANDPS       Z0, Z19, Z19
-	VBROADCASTSS (R10), Z21
+	VBROADCASTSS (R8), Z21
 	VFMADD231PS  Z20, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
-	VBROADCASTSS 4(R10), Z21
+	VBROADCASTSS 4(R8), Z21
 	VFMADD231PS  Z20, Z21, Z7
 	VFMADD231PS  Z19, Z21, Z8
-	VBROADCASTSS 8(R10), Z21
+	VBROADCASTSS 8(R8), Z21
 	VFMADD231PS  Z20, Z21, Z11
 	VFMADD231PS  Z19, Z21, Z12
-	VBROADCASTSS 12(R10), Z21
+	VBROADCASTSS 12(R8), Z21
 	VFMADD231PS  Z20, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
-	VBROADCASTSS 16(R10), Z21
+	VBROADCASTSS 16(R8), Z21
 	VFMADD231PS  Z20, Z21, Z5
 	VFMADD231PS  Z19, Z21, Z6
-	VBROADCASTSS 20(R10), Z21
+	VBROADCASTSS 20(R8), Z21
 	VFMADD231PS  Z20, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
-	VBROADCASTSS 24(R10), Z21
+	VBROADCASTSS 24(R8), Z21
 	VFMADD231PS  Z20, Z21, Z13
 	VFMADD231PS  Z19, Z21, Z14
-	VBROADCASTSS 28(R10), Z21
+	VBROADCASTSS 28(R8), Z21
 	VFMADD231PS  Z20, Z21, Z17
 	VFMADD231PS  Z19, Z21, Z18
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
+	ADDQ         $0x10, SI
+	ADDQ         BX, R8
+	ADDQ         BX, R8
+	DECQ         R9
 	JNZ          group8step
 
 group8rows:
@@ -62891,12 +62976,14 @@ group8rows:
 	VMOVUPS Z17, 896(SP)
 	VMOVUPS Z18, 960(SP)
 	MOVQ    $0x00000001, 1024(SP)
-	LEAQ    (SI)(R12*2), R9
-	MOVQ    o_len+8(FP), R10
-	LEAQ    (DI)(R10*4), R10
-	ADDQ    AX, R9
-	ADDQ    R8, R10
-	MOVQ    v_len+40(FP), R11
+	MOVQ    off_base+56(FP), SI
+	MOVQ    v_base+32(FP), DI
+	LEAQ    (DI)(R10*2), DI
+	MOVQ    o_len+8(FP), R8
+	LEAQ    (DX)(R8*4), R8
+	ADDQ    $0x08, SI
+	ADDQ    BX, R8
+	MOVQ    v_len+40(FP), R9
 	JMP     group8chain
 
 group8sum:
@@ -62932,11 +63019,11 @@ group8sum:
 	VADDPS     Z17, Z19, Z17
 	VMOVUPS    960(SP), Z19
 	VADDPS     Z18, Z19, Z18
-	MOVQ       ldo+24(FP), R10
-	MOVQ       R10, R9
-	IMULQ      o_len+8(FP), R9
-	ADDQ       o_base+0(FP), R9
-	LEAQ       (R9)(R12*4), R9
+	MOVQ       ldo+24(FP), DI
+	MOVQ       DI, SI
+	IMULQ      o_len+8(FP), SI
+	ADDQ       o_base+0(FP), SI
+	LEAQ       (SI)(R10*4), SI
 	VUNPCKLPS  Z4, Z3, Z19
 	VUNPCKHPS  Z4, Z3, Z4
 	VSHUFF32X4 $0x44, Z4, Z19, Z3
@@ -62985,115 +63072,114 @@ group8sum:
 	VSHUFF32X4 $0xd8, Z17, Z17, Z17
 	VSHUFF32X4 $0xee, Z18, Z19, Z18
 	VSHUFF32X4 $0xd8, Z18, Z18, Z18
-	CMPB       load+120(FP), $0x00
+	CMPB       load+128(FP), $0x00
 	JE         group8first
-	VADDPS     (R9), Z3, Z3
-	VMOVUPS    Z3, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z3, Z3
+	VMOVUPS    Z3, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z4, Z4
-	VMOVUPS    Z4, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z7, Z7
-	VMOVUPS    Z7, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z4, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z7, Z7
+	VMOVUPS    Z7, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z8, Z8
-	VMOVUPS    Z8, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z11, Z11
-	VMOVUPS    Z11, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z8, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z11, Z11
+	VMOVUPS    Z11, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z12, Z12
-	VMOVUPS    Z12, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z15, Z15
-	VMOVUPS    Z15, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z12, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z15, Z15
+	VMOVUPS    Z15, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z16, Z16
-	VMOVUPS    Z16, K2, 64(R9)
-	ADDQ       R10, R9
-	VADDPS     (R9), Z5, Z5
-	VMOVUPS    Z5, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VMOVUPS    Z16, K2, 64(SI)
+	ADDQ       DI, SI
+	VADDPS     (SI), Z5, Z5
+	VMOVUPS    Z5, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z6, Z6
-	VMOVUPS    Z6, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x05
+	VMOVUPS    Z6, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x05
 	JLE        group8load
-	VADDPS     (R9), Z9, Z9
-	VMOVUPS    Z9, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z9, Z9
+	VMOVUPS    Z9, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z10, Z10
-	VMOVUPS    Z10, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x06
+	VMOVUPS    Z10, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x06
 	JLE        group8load
-	VADDPS     (R9), Z13, Z13
-	VMOVUPS    Z13, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z13, Z13
+	VMOVUPS    Z13, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z14, Z14
-	VMOVUPS    Z14, K2, 64(R9)
-	ADDQ       R10, R9
-	CMPQ       R13, $0x07
+	VMOVUPS    Z14, K2, 64(SI)
+	ADDQ       DI, SI
+	CMPQ       R11, $0x07
 	JLE        group8load
-	VADDPS     (R9), Z17, Z17
-	VMOVUPS    Z17, (R9)
-	VMOVUPS.Z  64(R9), K2, Z3
+	VADDPS     (SI), Z17, Z17
+	VMOVUPS    Z17, (SI)
+	VMOVUPS.Z  64(SI), K2, Z3
 	VADDPS     Z3, Z18, Z18
-	VMOVUPS    Z18, K2, 64(R9)
+	VMOVUPS    Z18, K2, 64(SI)
 
 group8load:
 	JMP group8end
 
 group8first:
-	VMOVUPS Z3, (R9)
-	VMOVUPS Z4, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
-	VMOVUPS Z8, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z11, (R9)
-	VMOVUPS Z12, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z15, (R9)
-	VMOVUPS Z16, K2, 64(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	VMOVUPS Z6, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x05
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z7, (SI)
+	VMOVUPS Z8, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z11, (SI)
+	VMOVUPS Z12, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, K2, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
+	VMOVUPS Z6, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x05
 	JLE     group8store
-	VMOVUPS Z9, (R9)
-	VMOVUPS Z10, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x06
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x06
 	JLE     group8store
-	VMOVUPS Z13, (R9)
-	VMOVUPS Z14, K2, 64(R9)
-	ADDQ    R10, R9
-	CMPQ    R13, $0x07
+	VMOVUPS Z13, (SI)
+	VMOVUPS Z14, K2, 64(SI)
+	ADDQ    DI, SI
+	CMPQ    R11, $0x07
 	JLE     group8store
-	VMOVUPS Z17, (R9)
-	VMOVUPS Z18, K2, 64(R9)
+	VMOVUPS Z17, (SI)
+	VMOVUPS Z18, K2, 64(SI)
 
 group8store:
 group8end:
 	ADDQ $0x08, o_len+8(FP)
 
 next:
-	MOVQ   o_len+8(FP), R9
-	CMPQ   R9, n+96(FP)
+	MOVQ   o_len+8(FP), SI
+	CMPQ   SI, n+112(FP)
 	JL     group
-	ADDQ   $0x20, R12
+	ADDQ   $0x20, R10
 	SUBQ   $0x20, v_cap+48(FP)
 	JG     line
-	MOVB   $0x01, load+120(FP)
-	SUBQ   $0x20, m+104(FP)
+	MOVB   $0x01, load+128(FP)
+	SUBQ   $0x20, off_len+64(FP)
 	JLE    done
-	IMUL3Q $0x20, AX, CX
-	ADDQ   CX, SI
-	ADDQ   CX, next_base+128(FP)
-	IMUL3Q $0x20, R8, CX
-	ADDQ   CX, DI
+	ADDQ   $+256, off_base+56(FP)
+	ADDQ   $+256, next_base+136(FP)
+	IMUL3Q $0x20, BX, AX
+	ADDQ   AX, DX
 	JMP    turn
 
 done:
@@ -63829,84 +63915,56 @@ GLOBL quartersAVX512<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000010, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R11
-	CMPQ a_M+152(FP), $0x10
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ R11, R11
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_K_base+24(FP), BX
+	MOVQ    a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x10, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    a_Q_base+96(FP), R12
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R13
-	MOVQ    R13, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R13
-	MOVQ    R13, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
 	VMOVUPS const80000000AVX512<>+0(SB), Z2
@@ -63915,20 +63973,20 @@ queries:
 	VMOVUPS const80000000AVX512<>+0(SB), Z5
 	VMOVUPS const80000000AVX512<>+0(SB), Z6
 	VMOVUPS const80000000AVX512<>+0(SB), Z7
-	CMPQ    a_N+144(FP), $0x01
+	CMPQ    a_N+160(FP), $0x01
 	JE      one
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	CMPQ    R13, $0x04
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	CMPQ    R14, $0x04
 	JLE     few
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+24(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 manygroup:
 	VXORPS  Z8, Z8, Z8
@@ -63939,62 +63997,92 @@ manygroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 manystep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -64007,174 +64095,158 @@ manyahead3:
 	VPSLLW        $0x08, Z19, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext0
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext0
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext0
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z17, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z17, Z12
 	JEQ           manynext1
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z17, Z13
 	JPS           manynext1
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z17, Z14
 	JCC           manynext1
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z17, Z15
 
 manynext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z20, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z20, Z12
 	JEQ           manynext2
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z20, Z13
 	JPS           manynext2
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z20, Z14
 	JCC           manynext2
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z20, Z15
 
 manynext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z16, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z16, Z12
 	JEQ           manynext3
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z16, Z13
 	JPS           manynext3
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z16, Z14
 	JCC           manynext3
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z16, Z15
 
 manynext3:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     manystep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      manysingle
-	JE      manyfour
-	VMOVUPS (R13), Z16
-	JMP     manyscaled
-
-manyfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             manyscaled
-
-manysingle:
-	VBROADCASTSS (R13), Z16
-
-manyscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         manystep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	VCVTDQ2PS   Z9, Z9
-	VMULPS.BCST 4(R14), Z9, Z9
+	VMULPS.BCST 4(R15), Z9, Z9
 	VFMADD231PS Z16, Z9, Z1
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 8(R14), Z10, Z10
+	VMULPS.BCST 8(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z2
 	VCVTDQ2PS   Z11, Z11
-	VMULPS.BCST 12(R14), Z11, Z11
+	VMULPS.BCST 12(R15), Z11, Z11
 	VFMADD231PS Z16, Z11, Z3
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 16(R14), Z12, Z12
+	VMULPS.BCST 16(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z4
 	JEQ         manynext4
 	VCVTDQ2PS   Z13, Z13
-	VMULPS.BCST 20(R14), Z13, Z13
+	VMULPS.BCST 20(R15), Z13, Z13
 	VFMADD231PS Z16, Z13, Z5
 	JPS         manynext4
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 24(R14), Z14, Z14
+	VMULPS.BCST 24(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z6
 	JCC         manynext4
 	VCVTDQ2PS   Z15, Z15
-	VMULPS.BCST 28(R14), Z15, Z15
+	VMULPS.BCST 28(R15), Z15, Z15
 	VFMADD231PS Z16, Z15, Z7
 
 manynext4:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  manygroup
 	JMP  store
 
 few:
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000004, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+56(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Z8, Z8, Z8
@@ -64185,62 +64257,92 @@ fewgroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -64253,122 +64355,106 @@ fewahead3:
 	VPSLLW        $0x08, Z19, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext0
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext0
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext0
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z17, Z18
 	VPSRAW        $0x08, Z18, Z18
 	VPSRAW        $0x08, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z9
 	JEQ           fewnext1
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z11
 	JPS           fewnext1
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z13
 	JCC           fewnext1
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z15
 
 fewnext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z20, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z9
 	JEQ           fewnext2
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z11
 	JPS           fewnext2
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z13
 	JCC           fewnext2
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z15
 
 fewnext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x08, Z16, Z17
 	VPSRAW        $0x08, Z17, Z17
 	VPSRAW        $0x08, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z9
 	JEQ           fewnext3
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z11
 	JPS           fewnext3
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z13
 	JCC           fewnext3
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z15
 
 fewnext3:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R13), Z16
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             fewscaled
-
-fewsingle:
-	VBROADCASTSS (R13), Z16
-
-fewscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         fewstep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VPADDD      Z9, Z8, Z8
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	JEQ         fewnext4
 	VPADDD      Z11, Z10, Z10
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 4(R14), Z10, Z10
+	VMULPS.BCST 4(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z1
 	JPS         fewnext4
 	VPADDD      Z13, Z12, Z12
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 8(R14), Z12, Z12
+	VMULPS.BCST 8(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z2
 	JCC         fewnext4
 	VPADDD      Z15, Z14, Z14
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 12(R14), Z14, Z14
+	VMULPS.BCST 12(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z3
 
 fewnext4:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  fewgroup
 	JMP  store
 
@@ -64390,85 +64476,112 @@ onegroup:
 	VXORPS  Y19, Y19, Y19
 	VXORPS  Y20, Y20, Y20
 	VXORPS  Y23, Y23, Y23
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 onestep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        oneahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         oneahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 oneahead3:
-	VMOVUPS      (R12), Y24
-	ADDQ         $0x20, R12
-	VPMOVSXBW    (DI), Y25
+	VMOVUPS      (R13), Y24
+	ADDQ         $0x20, R13
+	VPMOVSXBW    (BX)(DI*1), Y25
 	VPDPWSSD     Y24, Y25, Y21
-	VPMOVSXBW    (R8), Y25
+	VPMOVSXBW    (BX)(R8*1), Y25
 	VPDPWSSD     Y24, Y25, Y8
-	VPMOVSXBW    (R9), Y25
+	VPMOVSXBW    (BX)(R9*1), Y25
 	VPDPWSSD     Y24, Y25, Y9
-	VPMOVSXBW    (R10), Y25
+	VPMOVSXBW    (BX)(R10*1), Y25
 	VPDPWSSD     Y24, Y25, Y10
-	VPMOVSXBW    (DI)(AX*1), Y25
+	VPMOVSXBW    (BX)(R11*1), Y25
 	VPDPWSSD     Y24, Y25, Y11
-	VPMOVSXBW    (R8)(AX*1), Y25
+	VPMOVSXBW    (BX)(R12*1), Y25
 	VPDPWSSD     Y24, Y25, Y12
-	VPMOVSXBW    (R9)(AX*1), Y25
+	MOVQ         48(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y13
-	VPMOVSXBW    (R10)(AX*1), Y25
+	MOVQ         56(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y14
-	VPMOVSXBW    (DI)(AX*2), Y25
+	MOVQ         64(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y22
-	VPMOVSXBW    (R8)(AX*2), Y25
+	MOVQ         72(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y15
-	VPMOVSXBW    (R9)(AX*2), Y25
+	MOVQ         80(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y16
-	VPMOVSXBW    (R10)(AX*2), Y25
+	MOVQ         88(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y17
-	VPMOVSXBW    (DI)(R11*1), Y25
+	MOVQ         96(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y18
-	VPMOVSXBW    (R8)(R11*1), Y25
+	MOVQ         104(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y19
-	VPMOVSXBW    (R9)(R11*1), Y25
+	MOVQ         112(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y20
-	VPMOVSXBW    (R10)(R11*1), Y25
+	MOVQ         120(SI), R15
+	VPMOVSXBW    (BX)(R15*1), Y25
 	VPDPWSSD     Y24, Y25, Y23
-	ADDQ         $0x10, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	SUBQ         $0x10, R13
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, R14
 	JNZ          onestep
 	VPUNPCKLDQ   Y8, Y21, Y24
 	VPUNPCKHDQ   Y8, Y21, Y21
@@ -64511,58 +64624,45 @@ oneahead3:
 	VSHUFI32X4   $0x88, Z22, Z21, Z8
 	VSHUFI32X4   $0xdd, Z22, Z21, Z9
 	VPADDD       Z8, Z9, Z8
-	MOVQ         a_Scales_len+64(FP), R13
-	CMPQ         a_K_len+32(FP), $0x04
-	JL           onesingle
-	JE           onefour
-	VMOVUPS      (R13), Z9
-	JMP          onescaled
-
-onefour:
-	VBROADCASTF32X4 (R13), Z9
-	JMP             onescaled
-
-onesingle:
-	VBROADCASTSS (R13), Z9
-
-onescaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
-	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
-	VFMADD231PS Z9, Z8, Z0
-	MOVQ        a_Group+88(FP), R13
-	SUBQ        R13, a_Scales_cap+72(FP)
-	JNZ         onegroup
+	MOVQ         a_Scales_len+80(FP), R14
+	VMOVUPS      (R14), Z9
+	MOVQ         a_Lsc+96(FP), R15
+	LEAQ         (R14)(R15*4), R14
+	MOVQ         R14, a_Scales_len+80(FP)
+	MOVQ         a_S_len+8(FP), R14
+	MOVQ         a_Unit_base+136(FP), R15
+	LEAQ         (R15)(R14*4), R15
+	VCVTDQ2PS    Z8, Z8
+	VMULPS.BCST  (R15), Z8, Z8
+	VFMADD231PS  Z9, Z8, Z0
+	MOVQ         a_Group+104(FP), R14
+	SUBQ         R14, a_Scales_cap+88(FP)
+	JNZ          onegroup
 
 store:
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Z0, Z1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Z1, Z2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Z2, Z3
 
 has3:
-	MOVQ          a_Max_base+168(FP), BX
-	MOVQ          a_S_len+8(FP), R12
-	MOVQ          a_S_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
-	VMOVUPS       (BX), X9
+	MOVQ          a_Max_base+176(FP), CX
+	MOVQ          a_S_len+8(FP), R13
+	MOVQ          a_S_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
+	VMOVUPS       (CX), X9
 	VUNPCKLPS     Z1, Z0, Z8
 	VUNPCKHPS     Z1, Z0, Z0
 	VUNPCKLPS     Z3, Z2, Z1
@@ -64571,80 +64671,74 @@ has3:
 	VUNPCKHPD     Z1, Z8, Z1
 	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X9, X3, X9
-	CMPQ          a_K_len+32(FP), $0x01
-	JE            stored
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
-	VMOVUPS       X8, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X8, (AX)
 	VMAXPS        X9, X8, X9
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X0, (AX)
 	VMAXPS        X9, X0, X9
-	CMPQ          a_K_len+32(FP), $0x04
-	JE            stored
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z8, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z8, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X9, X2, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z8, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X9, X1, X9
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
+	VMOVUPS       X0, (AX)
 	VMAXPS        X9, X0, X9
-	ADDQ          SI, CX
-
-stored:
-	VMOVUPS X9, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
+	ADDQ          DX, AX
+	VMOVUPS       X9, (CX)
+	ADDQ          $0x04, a_S_len+8(FP)
 
 	// The other four.
-	MOVQ    a_S_len+8(FP), R12
-	CMPQ    R12, a_N+144(FP)
+	MOVQ    a_S_len+8(FP), R13
+	CMPQ    R13, a_N+160(FP)
 	JGE     end
-	TESTQ   $0x00000004, R12
+	TESTQ   $0x00000004, R13
 	JZ      end
 	VMOVAPS Z4, Z0
 	VMOVAPS Z5, Z1
@@ -64653,28 +64747,19 @@ stored:
 	JMP     store
 
 end:
-	SUBQ  a_D+160(FP), DI
-	SUBQ  a_D+160(FP), R8
-	SUBQ  a_D+160(FP), R9
-	SUBQ  a_D+160(FP), R10
-	MOVQ  a_S_len+8(FP), CX
-	CMPQ  CX, a_N+144(FP)
+	SUBQ  a_D+168(FP), BX
+	MOVQ  a_S_len+8(FP), AX
+	CMPQ  AX, a_N+160(FP)
 	JL    queries
-	MOVQ  a_K_len+32(FP), BX
-	SUBQ  BX, a_M+152(FP)
-	MOVQ  a_K_cap+40(FP), CX
-	ADDQ  CX, a_Next_base+192(FP)
-	MOVQ  a_Ldk+48(FP), CX
-	IMULQ BX, CX
-	ADDQ  CX, DI
-	ADDQ  CX, R8
-	ADDQ  CX, R9
-	ADDQ  CX, R10
-	MOVQ  SI, CX
-	IMULQ BX, CX
+	MOVQ  $0x00000010, AX
+	SUBQ  AX, a_Off_len+56(FP)
+	ADDQ  $+128, a_Next_base+200(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
 	ADDQ  CX, a_S_base+0(FP)
-	SHLQ  $0x02, BX
-	ADDQ  BX, a_Scales_base+56(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 	JMP   tile
 
 done:
@@ -64685,86 +64770,58 @@ done:
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodes4AVX512(SB), NOSPLIT, $0-224
 	PCALIGN $0x40
-	SHRQ    $0x01, a_D+160(FP)
-	SHRQ    $0x01, a_Group+88(FP)
-	MOVQ    a_Ldk+48(FP), AX
-	MOVQ    a_Far+216(FP), DX
-	MOVQ    a_D+160(FP), CX
-	XORQ    BX, BX
-	CMPQ    CX, AX
-	JE      dense
-
-	// To prefetch: rows of whole steps, and the distance from their end to the next row.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
-	MOVQ AX, BX
-	SUBQ CX, BX
-	JMP  rows
-
-dense:
-	MOVQ $0x7fffffffffffffff, CX
-
-rows:
-	MOVQ CX, a_Next_len+200(FP)
-	MOVQ BX, a_Next_cap+208(FP)
-	MOVQ a_Max_len+176(FP), SI
-	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
-	MOVQ $0x00000010, CX
-	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R11
-	CMPQ a_M+152(FP), $0x10
-	JGE  chosen
-	MOVQ $0x00000004, CX
-	XORQ AX, AX
-	XORQ R11, R11
-	CMPQ a_M+152(FP), $0x04
-	JGE  chosen
-	MOVQ $0x00000001, CX
-	MOVQ DI, R8
-	MOVQ DI, R9
-	MOVQ DI, R10
-
-chosen:
-	MOVQ  CX, a_K_len+32(FP)
-	IMULQ a_Ldk+48(FP), CX
-	MOVQ  CX, a_K_cap+40(FP)
+	SHRQ    $0x01, a_D+168(FP)
+	SHRQ    $0x01, a_Group+104(FP)
+	MOVQ    a_Next_len+208(FP), AX
+	SHLQ    $0x03, AX
+	ADDQ    a_Next_base+200(FP), AX
+	SUBQ    $0x08, AX
+	MOVQ    AX, a_Off_cap+64(FP)
+	MOVQ    a_D+168(FP), AX
+	ADDQ    $0x0000003f, AX
+	ANDQ    $-64, AX
+	MOVQ    AX, a_Next_len+208(FP)
+	MOVQ    a_Max_len+184(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_K_base+24(FP), BX
+	MOVQ    a_Off_base+48(FP), SI
 
 tile:
-	MOVQ  a_M+152(FP), CX
-	SUBQ  a_K_len+32(FP), CX
+	MOVQ  a_Off_len+56(FP), AX
+	SUBQ  $0x10, AX
 	JGE   whole
-	CMPQ  a_M+152(FP), $0x00
+	CMPQ  a_Off_len+56(FP), $0x00
 	JE    done
-	SUBQ  CX, a_M+152(FP)
-	MOVQ  a_Ldk+48(FP), BX
-	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
-	MOVQ  SI, BX
-	IMULQ CX, BX
-	ADDQ  BX, a_S_base+0(FP)
-	SHLQ  $0x02, CX
-	ADDQ  CX, a_Scales_base+56(FP)
+	SUBQ  AX, a_Off_len+56(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
+	ADDQ  CX, a_S_base+0(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 
 whole:
+	MOVQ (SI), DI
+	MOVQ 8(SI), R8
+	MOVQ 16(SI), R9
+	MOVQ 24(SI), R10
+	MOVQ 32(SI), R11
+	MOVQ 40(SI), R12
 	MOVQ $0x00000000, a_S_len+8(FP)
 
 queries:
-	MOVQ    a_S_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    a_Q_base+96(FP), R12
-	MOVQ    a_Next_base+192(FP), CX
-	MOVQ    a_Next_len+200(FP), BX
-	MOVQ    a_Scales_base+56(FP), R13
-	MOVQ    R13, a_Scales_len+64(FP)
-	MOVQ    a_D+160(FP), R13
-	MOVQ    R13, a_Scales_cap+72(FP)
+	MOVQ    a_S_len+8(FP), R13
+	SHLQ    $0x02, R13
+	ADDQ    a_Q_base+112(FP), R13
+	MOVQ    a_Next_base+200(FP), AX
+	MOVQ    AX, a_Next_cap+216(FP)
+	MOVQ    (AX), AX
+	ADDQ    a_K_base+24(FP), AX
+	MOVQ    a_Next_len+208(FP), CX
+	MOVQ    a_Scales_base+72(FP), R14
+	MOVQ    R14, a_Scales_len+80(FP)
+	MOVQ    a_D+168(FP), R14
+	MOVQ    R14, a_Scales_cap+88(FP)
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	VMOVUPS const80000000AVX512<>+0(SB), Z1
 	VMOVUPS const80000000AVX512<>+0(SB), Z2
@@ -64773,18 +64830,18 @@ queries:
 	VMOVUPS const80000000AVX512<>+0(SB), Z5
 	VMOVUPS const80000000AVX512<>+0(SB), Z6
 	VMOVUPS const80000000AVX512<>+0(SB), Z7
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	CMPQ    R13, $0x04
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	CMPQ    R14, $0x04
 	JLE     few
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+24(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+24(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 manygroup:
 	VXORPS  Z8, Z8, Z8
@@ -64795,62 +64852,92 @@ manygroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 manystep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        manyahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         manyahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 manyahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -64864,277 +64951,261 @@ manyahead3:
 	VPSLLW        $0x08, Z19, Z21
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z21, Z21
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z21, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z21, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z21, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z21, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z21, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z21, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z21, Z12
 	JEQ           manynext0
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z21, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z21, Z13
 	JPS           manynext0
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z21, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z21, Z14
 	JCC           manynext0
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z21, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z21, Z15
 
 manynext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z19, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext1
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext1
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext1
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z17, Z18
 	VPSLLW        $0x08, Z17, Z19
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z19, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z19, Z12
 	JEQ           manynext2
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z19, Z13
 	JPS           manynext2
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z19, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z19, Z14
 	JCC           manynext2
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z19, Z15
 
 manynext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z17, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z8
-	VPDPWSSD.BCST 4(R12), Z18, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z9
-	VPDPWSSD.BCST 8(R12), Z18, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z10
-	VPDPWSSD.BCST 12(R12), Z18, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z11
-	VPDPWSSD.BCST 16(R12), Z18, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z17, Z12
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z8
+	VPDPWSSD.BCST 4(R13), Z18, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z9
+	VPDPWSSD.BCST 8(R13), Z18, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z10
+	VPDPWSSD.BCST 12(R13), Z18, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z11
+	VPDPWSSD.BCST 16(R13), Z18, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z17, Z12
 	JEQ           manynext3
-	VPDPWSSD.BCST 20(R12), Z18, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 20(R13), Z18, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z17, Z13
 	JPS           manynext3
-	VPDPWSSD.BCST 24(R12), Z18, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z17, Z14
+	VPDPWSSD.BCST 24(R13), Z18, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z17, Z14
 	JCC           manynext3
-	VPDPWSSD.BCST 28(R12), Z18, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 28(R13), Z18, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z17, Z15
 
 manynext3:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z20, Z17
 	VPSLLW        $0x08, Z20, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z18, Z12
 	JEQ           manynext4
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z18, Z13
 	JPS           manynext4
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z18, Z14
 	JCC           manynext4
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z18, Z15
 
 manynext4:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z20, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z20, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z20, Z12
 	JEQ           manynext5
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z20, Z13
 	JPS           manynext5
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z20, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z20, Z14
 	JCC           manynext5
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z20, Z15
 
 manynext5:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z16, Z17
 	VPSLLW        $0x08, Z16, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z18, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z18, Z12
 	JEQ           manynext6
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z18, Z13
 	JPS           manynext6
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z18, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z18, Z14
 	JCC           manynext6
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z18, Z15
 
 manynext6:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z16, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z8
-	VPDPWSSD.BCST 4(R12), Z17, Z9
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z9
-	VPDPWSSD.BCST 8(R12), Z17, Z10
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z10
-	VPDPWSSD.BCST 12(R12), Z17, Z11
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z11
-	VPDPWSSD.BCST 16(R12), Z17, Z12
-	VPDPWSSD.BCST 16(R12)(SI*1), Z16, Z12
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z8
+	VPDPWSSD.BCST 4(R13), Z17, Z9
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z9
+	VPDPWSSD.BCST 8(R13), Z17, Z10
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z10
+	VPDPWSSD.BCST 12(R13), Z17, Z11
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z11
+	VPDPWSSD.BCST 16(R13), Z17, Z12
+	VPDPWSSD.BCST 16(R13)(DX*1), Z16, Z12
 	JEQ           manynext7
-	VPDPWSSD.BCST 20(R12), Z17, Z13
-	VPDPWSSD.BCST 20(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 20(R13), Z17, Z13
+	VPDPWSSD.BCST 20(R13)(DX*1), Z16, Z13
 	JPS           manynext7
-	VPDPWSSD.BCST 24(R12), Z17, Z14
-	VPDPWSSD.BCST 24(R12)(SI*1), Z16, Z14
+	VPDPWSSD.BCST 24(R13), Z17, Z14
+	VPDPWSSD.BCST 24(R13)(DX*1), Z16, Z14
 	JCC           manynext7
-	VPDPWSSD.BCST 28(R12), Z17, Z15
-	VPDPWSSD.BCST 28(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 28(R13), Z17, Z15
+	VPDPWSSD.BCST 28(R13)(DX*1), Z16, Z15
 
 manynext7:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     manystep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      manysingle
-	JE      manyfour
-	VMOVUPS (R13), Z16
-	JMP     manyscaled
-
-manyfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             manyscaled
-
-manysingle:
-	VBROADCASTSS (R13), Z16
-
-manyscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         manystep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	VCVTDQ2PS   Z9, Z9
-	VMULPS.BCST 4(R14), Z9, Z9
+	VMULPS.BCST 4(R15), Z9, Z9
 	VFMADD231PS Z16, Z9, Z1
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 8(R14), Z10, Z10
+	VMULPS.BCST 8(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z2
 	VCVTDQ2PS   Z11, Z11
-	VMULPS.BCST 12(R14), Z11, Z11
+	VMULPS.BCST 12(R15), Z11, Z11
 	VFMADD231PS Z16, Z11, Z3
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 16(R14), Z12, Z12
+	VMULPS.BCST 16(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z4
 	JEQ         manynext8
 	VCVTDQ2PS   Z13, Z13
-	VMULPS.BCST 20(R14), Z13, Z13
+	VMULPS.BCST 20(R15), Z13, Z13
 	VFMADD231PS Z16, Z13, Z5
 	JPS         manynext8
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 24(R14), Z14, Z14
+	VMULPS.BCST 24(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z6
 	JCC         manynext8
 	VCVTDQ2PS   Z15, Z15
-	VMULPS.BCST 28(R14), Z15, Z15
+	VMULPS.BCST 28(R15), Z15, Z15
 	VFMADD231PS Z16, Z15, Z7
 
 manynext8:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  manygroup
 	JMP  store
 
 few:
-	MOVQ    a_N+144(FP), R13
-	SUBQ    a_S_len+8(FP), R13
-	MOVQ    $0x00000004, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	LEAQ    heightsAVX512<>+56(SB), R14
-	MOVQ    (R14)(R13*8), R13
-	MOVQ    R13, a_S_cap+16(FP)
+	MOVQ    a_N+160(FP), R14
+	SUBQ    a_S_len+8(FP), R14
+	MOVQ    $0x00000004, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	LEAQ    heightsAVX512<>+56(SB), R15
+	MOVQ    (R15)(R14*8), R14
+	MOVQ    R14, a_S_cap+16(FP)
 
 fewgroup:
 	VXORPS  Z8, Z8, Z8
@@ -65145,62 +65216,92 @@ fewgroup:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	MOVQ    a_Group+88(FP), R13
+	MOVQ    a_Group+104(FP), R14
 	PCALIGN $0x40
 
 fewstep:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead0
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead0
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead0:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead1
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead1
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead1:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead2
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead2
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead2:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
+	PREFETCHT0 (AX)
+	ADDQ       $+64, AX
+	SUBQ       $+64, CX
 	JNZ        fewahead3
-	ADDQ       a_Next_cap+208(FP), CX
-	MOVQ       a_Next_len+200(FP), BX
+	MOVQ       a_Next_cap+216(FP), R15
+	CMPQ       R15, a_Off_cap+64(FP)
+	JE         fewahead3
+	ADDQ       $0x08, R15
+	MOVQ       R15, a_Next_cap+216(FP)
+	MOVQ       (R15), AX
+	ADDQ       a_K_base+24(FP), AX
+	MOVQ       a_Next_len+208(FP), CX
 
 fewahead3:
-	VMOVUPS       (DI), X16
-	VINSERTF32X4  $0x01, (DI)(AX*1), Z16, Z16
-	VINSERTF32X4  $0x02, (DI)(AX*2), Z16, Z16
-	VINSERTF32X4  $0x03, (DI)(R11*1), Z16, Z16
-	VMOVUPS       (R8), X17
-	VINSERTF32X4  $0x01, (R8)(AX*1), Z17, Z17
-	VINSERTF32X4  $0x02, (R8)(AX*2), Z17, Z17
-	VINSERTF32X4  $0x03, (R8)(R11*1), Z17, Z17
-	VMOVUPS       (R9), X18
-	VINSERTF32X4  $0x01, (R9)(AX*1), Z18, Z18
-	VINSERTF32X4  $0x02, (R9)(AX*2), Z18, Z18
-	VINSERTF32X4  $0x03, (R9)(R11*1), Z18, Z18
-	VMOVUPS       (R10), X19
-	VINSERTF32X4  $0x01, (R10)(AX*1), Z19, Z19
-	VINSERTF32X4  $0x02, (R10)(AX*2), Z19, Z19
-	VINSERTF32X4  $0x03, (R10)(R11*1), Z19, Z19
+	VMOVUPS       (BX)(DI*1), X16
+	VINSERTF32X4  $0x01, (BX)(R11*1), Z16, Z16
+	MOVQ          64(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z16, Z16
+	MOVQ          96(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z16, Z16
+	VMOVUPS       (BX)(R8*1), X17
+	VINSERTF32X4  $0x01, (BX)(R12*1), Z17, Z17
+	MOVQ          72(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z17, Z17
+	MOVQ          104(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z17, Z17
+	VMOVUPS       (BX)(R9*1), X18
+	MOVQ          48(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z18, Z18
+	MOVQ          80(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z18, Z18
+	MOVQ          112(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z18, Z18
+	VMOVUPS       (BX)(R10*1), X19
+	MOVQ          56(SI), R15
+	VINSERTF32X4  $0x01, (BX)(R15*1), Z19, Z19
+	MOVQ          88(SI), R15
+	VINSERTF32X4  $0x02, (BX)(R15*1), Z19, Z19
+	MOVQ          120(SI), R15
+	VINSERTF32X4  $0x03, (BX)(R15*1), Z19, Z19
 	VUNPCKLPS     Z17, Z16, Z20
 	VUNPCKHPS     Z17, Z16, Z16
 	VUNPCKLPS     Z19, Z18, Z17
@@ -65214,219 +65315,203 @@ fewahead3:
 	VPSLLW        $0x08, Z19, Z21
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z21, Z21
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z21, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z21, Z9
 	JEQ           fewnext0
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z21, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z21, Z11
 	JPS           fewnext0
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z21, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z21, Z13
 	JCC           fewnext0
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z21, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z21, Z15
 
 fewnext0:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z19, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext1
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext1
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext1
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext1:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z17, Z18
 	VPSLLW        $0x08, Z17, Z19
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z19, Z19
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z19, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z19, Z9
 	JEQ           fewnext2
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z19, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z19, Z11
 	JPS           fewnext2
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z19, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z19, Z13
 	JCC           fewnext2
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z19, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z19, Z15
 
 fewnext2:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z17, Z18
 	VPSRAW        $0x0c, Z18, Z18
 	VPSRAW        $0x0c, Z17, Z17
-	VPDPWSSD.BCST (R12), Z18, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z17, Z9
+	VPDPWSSD.BCST (R13), Z18, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z17, Z9
 	JEQ           fewnext3
-	VPDPWSSD.BCST 4(R12), Z18, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z17, Z11
+	VPDPWSSD.BCST 4(R13), Z18, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z17, Z11
 	JPS           fewnext3
-	VPDPWSSD.BCST 8(R12), Z18, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z17, Z13
+	VPDPWSSD.BCST 8(R13), Z18, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z17, Z13
 	JCC           fewnext3
-	VPDPWSSD.BCST 12(R12), Z18, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z17, Z15
+	VPDPWSSD.BCST 12(R13), Z18, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z17, Z15
 
 fewnext3:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z20, Z17
 	VPSLLW        $0x08, Z20, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z9
 	JEQ           fewnext4
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z11
 	JPS           fewnext4
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z13
 	JCC           fewnext4
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z15
 
 fewnext4:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z20, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z20, Z20
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z20, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z20, Z9
 	JEQ           fewnext5
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z20, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z20, Z11
 	JPS           fewnext5
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z20, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z20, Z13
 	JCC           fewnext5
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z20, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z20, Z15
 
 fewnext5:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x0c, Z16, Z17
 	VPSLLW        $0x08, Z16, Z18
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z18, Z18
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z18, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z18, Z9
 	JEQ           fewnext6
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z18, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z18, Z11
 	JPS           fewnext6
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z18, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z18, Z13
 	JCC           fewnext6
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z18, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z18, Z15
 
 fewnext6:
-	LEAQ          (R12)(SI*2), R12
+	LEAQ          (R13)(DX*2), R13
 	VPSLLW        $0x04, Z16, Z17
 	VPSRAW        $0x0c, Z17, Z17
 	VPSRAW        $0x0c, Z16, Z16
-	VPDPWSSD.BCST (R12), Z17, Z8
-	VPDPWSSD.BCST (R12)(SI*1), Z16, Z9
+	VPDPWSSD.BCST (R13), Z17, Z8
+	VPDPWSSD.BCST (R13)(DX*1), Z16, Z9
 	JEQ           fewnext7
-	VPDPWSSD.BCST 4(R12), Z17, Z10
-	VPDPWSSD.BCST 4(R12)(SI*1), Z16, Z11
+	VPDPWSSD.BCST 4(R13), Z17, Z10
+	VPDPWSSD.BCST 4(R13)(DX*1), Z16, Z11
 	JPS           fewnext7
-	VPDPWSSD.BCST 8(R12), Z17, Z12
-	VPDPWSSD.BCST 8(R12)(SI*1), Z16, Z13
+	VPDPWSSD.BCST 8(R13), Z17, Z12
+	VPDPWSSD.BCST 8(R13)(DX*1), Z16, Z13
 	JCC           fewnext7
-	VPDPWSSD.BCST 12(R12), Z17, Z14
-	VPDPWSSD.BCST 12(R12)(SI*1), Z16, Z15
+	VPDPWSSD.BCST 12(R13), Z17, Z14
+	VPDPWSSD.BCST 12(R13)(DX*1), Z16, Z15
 
 fewnext7:
-	LEAQ    (R12)(SI*2), R12
-	ADDQ    $0x10, DI
-	ADDQ    $0x10, R8
-	ADDQ    $0x10, R9
-	ADDQ    $0x10, R10
-	SUBQ    $0x10, R13
-	JNZ     fewstep
-	MOVQ    a_Scales_len+64(FP), R13
-	CMPQ    a_K_len+32(FP), $0x04
-	JL      fewsingle
-	JE      fewfour
-	VMOVUPS (R13), Z16
-	JMP     fewscaled
-
-fewfour:
-	VBROADCASTF32X4 (R13), Z16
-	JMP             fewscaled
-
-fewsingle:
-	VBROADCASTSS (R13), Z16
-
-fewscaled:
-	MOVQ        a_Lsc+80(FP), R14
-	LEAQ        (R13)(R14*4), R13
-	MOVQ        R13, a_Scales_len+64(FP)
-	MOVQ        a_S_len+8(FP), R13
-	MOVQ        a_Unit_base+120(FP), R14
-	LEAQ        (R14)(R13*4), R14
+	LEAQ        (R13)(DX*2), R13
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, R14
+	JNZ         fewstep
+	MOVQ        a_Scales_len+80(FP), R14
+	VMOVUPS     (R14), Z16
+	MOVQ        a_Lsc+96(FP), R15
+	LEAQ        (R14)(R15*4), R14
+	MOVQ        R14, a_Scales_len+80(FP)
+	MOVQ        a_S_len+8(FP), R14
+	MOVQ        a_Unit_base+136(FP), R15
+	LEAQ        (R15)(R14*4), R15
 	CMPQ        a_S_cap+16(FP), $-126
 	VPADDD      Z9, Z8, Z8
 	VCVTDQ2PS   Z8, Z8
-	VMULPS.BCST (R14), Z8, Z8
+	VMULPS.BCST (R15), Z8, Z8
 	VFMADD231PS Z16, Z8, Z0
 	JEQ         fewnext8
 	VPADDD      Z11, Z10, Z10
 	VCVTDQ2PS   Z10, Z10
-	VMULPS.BCST 4(R14), Z10, Z10
+	VMULPS.BCST 4(R15), Z10, Z10
 	VFMADD231PS Z16, Z10, Z1
 	JPS         fewnext8
 	VPADDD      Z13, Z12, Z12
 	VCVTDQ2PS   Z12, Z12
-	VMULPS.BCST 8(R14), Z12, Z12
+	VMULPS.BCST 8(R15), Z12, Z12
 	VFMADD231PS Z16, Z12, Z2
 	JCC         fewnext8
 	VPADDD      Z15, Z14, Z14
 	VCVTDQ2PS   Z14, Z14
-	VMULPS.BCST 12(R14), Z14, Z14
+	VMULPS.BCST 12(R15), Z14, Z14
 	VFMADD231PS Z16, Z14, Z3
 
 fewnext8:
-	MOVQ a_Group+88(FP), R13
-	SUBQ R13, a_Scales_cap+72(FP)
+	MOVQ a_Group+104(FP), R14
+	SUBQ R14, a_Scales_cap+88(FP)
 	JNZ  fewgroup
 
 store:
-	MOVQ    a_N+144(FP), CX
-	SUBQ    a_S_len+8(FP), CX
-	CMPQ    CX, $0x01
+	MOVQ    a_N+160(FP), AX
+	SUBQ    a_S_len+8(FP), AX
+	CMPQ    AX, $0x01
 	JG      has1
 	VMOVAPS Z0, Z1
 
 has1:
-	CMPQ    CX, $0x02
+	CMPQ    AX, $0x02
 	JG      has2
 	VMOVAPS Z1, Z2
 
 has2:
-	CMPQ    CX, $0x03
+	CMPQ    AX, $0x03
 	JG      has3
 	VMOVAPS Z2, Z3
 
 has3:
-	MOVQ          a_Max_base+168(FP), BX
-	MOVQ          a_S_len+8(FP), R12
-	MOVQ          a_S_base+0(FP), CX
-	LEAQ          (CX)(R12*4), CX
-	LEAQ          (BX)(R12*4), BX
-	VMOVUPS       (BX), X8
+	MOVQ          a_Max_base+176(FP), CX
+	MOVQ          a_S_len+8(FP), R13
+	MOVQ          a_S_base+0(FP), AX
+	LEAQ          (AX)(R13*4), AX
+	LEAQ          (CX)(R13*4), CX
+	VMOVUPS       (CX), X8
 	VUNPCKLPS     Z1, Z0, Z9
 	VUNPCKHPS     Z1, Z0, Z0
 	VUNPCKLPS     Z3, Z2, Z1
@@ -65435,80 +65520,74 @@ has3:
 	VUNPCKHPD     Z1, Z9, Z1
 	VUNPCKLPD     Z2, Z0, Z9
 	VUNPCKHPD     Z2, Z0, Z0
-	VMOVUPS       X3, (CX)
+	VMOVUPS       X3, (AX)
 	VMAXPS        X8, X3, X8
-	CMPQ          a_K_len+32(FP), $0x01
-	JE            stored
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
-	VMOVUPS       X9, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X9, (AX)
 	VMAXPS        X8, X9, X8
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
+	ADDQ          DX, AX
+	VMOVUPS       X0, (AX)
 	VMAXPS        X8, X0, X8
-	CMPQ          a_K_len+32(FP), $0x04
-	JE            stored
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z9, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x01, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z9, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x02, Z0, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z3, X2
-	VMOVUPS       X2, (CX)
+	VMOVUPS       X2, (AX)
 	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z9, X1
-	VMOVUPS       X1, (CX)
+	VMOVUPS       X1, (AX)
 	VMAXPS        X8, X1, X8
-	ADDQ          SI, CX
+	ADDQ          DX, AX
 	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
+	VMOVUPS       X0, (AX)
 	VMAXPS        X8, X0, X8
-	ADDQ          SI, CX
-
-stored:
-	VMOVUPS X8, (BX)
-	ADDQ    $0x04, a_S_len+8(FP)
+	ADDQ          DX, AX
+	VMOVUPS       X8, (CX)
+	ADDQ          $0x04, a_S_len+8(FP)
 
 	// The other four.
-	MOVQ    a_S_len+8(FP), R12
-	CMPQ    R12, a_N+144(FP)
+	MOVQ    a_S_len+8(FP), R13
+	CMPQ    R13, a_N+160(FP)
 	JGE     end
-	TESTQ   $0x00000004, R12
+	TESTQ   $0x00000004, R13
 	JZ      end
 	VMOVAPS Z4, Z0
 	VMOVAPS Z5, Z1
@@ -65517,28 +65596,19 @@ stored:
 	JMP     store
 
 end:
-	SUBQ  a_D+160(FP), DI
-	SUBQ  a_D+160(FP), R8
-	SUBQ  a_D+160(FP), R9
-	SUBQ  a_D+160(FP), R10
-	MOVQ  a_S_len+8(FP), CX
-	CMPQ  CX, a_N+144(FP)
+	SUBQ  a_D+168(FP), BX
+	MOVQ  a_S_len+8(FP), AX
+	CMPQ  AX, a_N+160(FP)
 	JL    queries
-	MOVQ  a_K_len+32(FP), BX
-	SUBQ  BX, a_M+152(FP)
-	MOVQ  a_K_cap+40(FP), CX
-	ADDQ  CX, a_Next_base+192(FP)
-	MOVQ  a_Ldk+48(FP), CX
-	IMULQ BX, CX
-	ADDQ  CX, DI
-	ADDQ  CX, R8
-	ADDQ  CX, R9
-	ADDQ  CX, R10
-	MOVQ  SI, CX
-	IMULQ BX, CX
+	MOVQ  $0x00000010, AX
+	SUBQ  AX, a_Off_len+56(FP)
+	ADDQ  $+128, a_Next_base+200(FP)
+	LEAQ  (SI)(AX*8), SI
+	MOVQ  DX, CX
+	IMULQ AX, CX
 	ADDQ  CX, a_S_base+0(FP)
-	SHLQ  $0x02, BX
-	ADDQ  BX, a_Scales_base+56(FP)
+	SHLQ  $0x02, AX
+	ADDQ  AX, a_Scales_base+72(FP)
 	JMP   tile
 
 done:
@@ -65547,338 +65617,507 @@ done:
 
 // func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	CMPQ    a_N+136(FP), $0x02
+	CMPQ    a_N+152(FP), $0x02
 	JLE     few
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
-	VMOVUPS rowOrderAVX512<>+0(SB), Z0
-	VMOVUPS const80000000AVX512<>+0(SB), Z1
-	MOVBLZX a_Load+160(FP), SI
-	NEGL    SI
-	KMOVW   SI, K1
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
+	MOVQ    DX, a_Next_len+184(FP)
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	MOVBLZX a_Load+168(FP), DX
+	NEGL    DX
+	KMOVW   DX, K3
 
 queries:
-	CMPQ a_N+136(FP), $0x04
+	CMPQ a_N+152(FP), $0x04
 	JG   queries8
 
 	// Up to 4 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries4onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x20
+	JGE   queries4masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
 
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+queries4masked:
+	KANDW   K3, K2, K4
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
-	INCQ    R14
-	SHRQ    $0x01, R14
-	JCC     queries4middle
 	PCALIGN $0x40
 
 queries4pair:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS.Z    (R9)(R13*1), K1, Y10
+	VPMOVSXBW    Y10, Z10
+	VMOVUPS.Z    (R9)(R14*1), K1, Y11
+	VPMOVSXBW    Y11, Z11
+	VPUNPCKLWD   Z11, Z10, Z9
+	VPUNPCKHWD   Z11, Z10, Z10
+	VPBROADCASTD (R11), Z11
+	VPDPWSSD     Z11, Z9, Z1
+	VPDPWSSD     Z11, Z10, Z5
+	VPBROADCASTD 4(R11), Z11
+	VPDPWSSD     Z11, Z9, Z2
+	VPDPWSSD     Z11, Z10, Z6
+	VPBROADCASTD 8(R11), Z11
+	VPDPWSSD     Z11, Z9, Z3
+	VPDPWSSD     Z11, Z10, Z7
+	VPBROADCASTD 12(R11), Z11
+	VPDPWSSD     Z11, Z9, Z4
+	VPDPWSSD     Z11, Z10, Z8
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JNZ          queries4ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries4ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
 
-queries4middle:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z6
-	VPDPWSSD.BCST 4(R12), Z10, Z7
-	VPDPWSSD.BCST 8(R12), Z10, Z8
-	VPDPWSSD.BCST 12(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
-	DECQ          R14
-	JNZ           queries4pair
+queries4ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ          R13, R13
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS.Z    (R9)(R12*1), K1, Y10
+	VPMOVSXBW    Y10, Z10
+	VMOVUPS.Z    (R9)(R13*1), K1, Y11
+	VPMOVSXBW    Y11, Z11
+	VPUNPCKLWD   Z11, Z10, Z9
+	VPUNPCKHWD   Z11, Z10, Z10
+	VPBROADCASTD (R11), Z11
+	VPDPWSSD     Z11, Z9, Z1
+	VPDPWSSD     Z11, Z10, Z5
+	VPBROADCASTD 4(R11), Z11
+	VPDPWSSD     Z11, Z9, Z2
+	VPDPWSSD     Z11, Z10, Z6
+	VPBROADCASTD 8(R11), Z11
+	VPDPWSSD     Z11, Z9, Z3
+	VPDPWSSD     Z11, Z10, Z7
+	VPBROADCASTD 12(R11), Z11
+	VPDPWSSD     Z11, Z9, Z4
+	VPDPWSSD     Z11, Z10, Z8
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	VPADDD           Z6, Z2, Z2
-	VPADDD           Z7, Z3, Z3
-	VPADDD           Z8, Z4, Z4
-	VPADDD           Z9, Z5, Z5
-	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*4), R9
+	MOVQ             a_Unit_len+128(FP), R10
+	VSHUFI32X4       $0x44, Z5, Z1, Z9
+	VSHUFI32X4       $0xee, Z5, Z1, Z1
+	VSHUFI32X4       $0xd8, Z9, Z9, Z9
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VCVTDQ2PS        Z9, Z9
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST (R10), Z9, Z12
+	VMOVUPS          Z12, (R9)
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST (R10), Z1, Z12
+	VMOVUPS          Z12, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
+	JE               queries4stored
+	VSHUFI32X4       $0x44, Z6, Z2, Z1
+	VSHUFI32X4       $0xee, Z6, Z2, Z2
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z2, Z2, Z2
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 4(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST (R12), Z2, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 4(R10), Z2, Z12
+	VMOVUPS          Z12, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
+	VSHUFI32X4       $0x44, Z7, Z3, Z1
+	VSHUFI32X4       $0xee, Z7, Z3, Z3
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z3, Z3, Z3
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 8(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 4(R12), Z3, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 8(R10), Z3, Z12
+	VMOVUPS          Z12, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
+	VSHUFI32X4       $0x44, Z8, Z4, Z1
+	VSHUFI32X4       $0xee, Z8, Z4, Z4
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z4, Z4, Z4
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z12
+	VFMADD231PS.BCST 12(R10), Z1, Z12
+	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 8(R12), Z4, Z11
-	VMOVUPS          Z11, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
-	JE               queries4stored
-	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z11
-	VFMADD231PS.BCST 12(R12), Z5, Z11
-	VMOVUPS          Z11, (R11)
+	VBLENDMPS        64(R9), Z0, K4, Z12
+	VFMADD231PS.BCST 12(R10), Z4, Z12
+	VMOVUPS          Z12, K2, 64(R9)
 
 queries4stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x20, SI
+	SUBQ $0x20, a_Unit_cap+136(FP)
+	JG   queries4same
+	ADDQ a_Unit_cap+136(FP), SI
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 	JMP  done
 
 	// Up to 8 queries.
 queries8:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries8dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries8dense:
 queries8columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries8onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
+	MOVL  $0x0000ffff, R9
+	KMOVW R9, K1
+	KMOVW R9, K2
+	CMPQ  a_Unit_cap+136(FP), $0x20
+	JGE   queries8masked
+	MOVL  $0x0000000f, R9
+	KMOVW R9, K1
+	KXORW K2, K2, K2
 
-queries8onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+queries8masked:
+	KANDW   K3, K2, K4
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries8odd
 	PCALIGN $0x40
 
 queries8pair:
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	VPDPWSSD.BCST 16(R12), Z10, Z6
-	VPDPWSSD.BCST 20(R12), Z10, Z7
-	VPDPWSSD.BCST 24(R12), Z10, Z8
-	VPDPWSSD.BCST 28(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
-	DECQ          R14
-	JNZ           queries8pair
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS.Z    (R9)(R13*1), K1, Y19
+	VPMOVSXBW    Y19, Z19
+	VMOVUPS.Z    (R9)(R14*1), K1, Y20
+	VPMOVSXBW    Y20, Z20
+	VPUNPCKLWD   Z20, Z19, Z18
+	VPUNPCKHWD   Z20, Z19, Z19
+	VPBROADCASTD (R11), Z20
+	VPDPWSSD     Z20, Z18, Z1
+	VPDPWSSD     Z20, Z19, Z9
+	VPBROADCASTD 4(R11), Z20
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z10
+	VPBROADCASTD 8(R11), Z20
+	VPDPWSSD     Z20, Z18, Z3
+	VPDPWSSD     Z20, Z19, Z11
+	VPBROADCASTD 12(R11), Z20
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z13
+	VPBROADCASTD 16(R11), Z20
+	VPDPWSSD     Z20, Z18, Z5
+	VPDPWSSD     Z20, Z19, Z14
+	VPBROADCASTD 20(R11), Z20
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z15
+	VPBROADCASTD 24(R11), Z20
+	VPDPWSSD     Z20, Z18, Z7
+	VPDPWSSD     Z20, Z19, Z16
+	VPBROADCASTD 28(R11), Z20
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z17
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JNZ          queries8ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries8ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries8ahead:
+	DECQ R12
+	JNZ  queries8pair
 
 queries8odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries8sums
 
 	// A last row, whose second has weights of 0.
-	XORQ          R13, R13
-	VMOVUPS       (R11), X10
-	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW     Y10, Z10
-	VPERMW        Z10, Z0, Z10
-	VPDPWSSD.BCST (R12), Z10, Z2
-	VPDPWSSD.BCST 4(R12), Z10, Z3
-	VPDPWSSD.BCST 8(R12), Z10, Z4
-	VPDPWSSD.BCST 12(R12), Z10, Z5
-	VPDPWSSD.BCST 16(R12), Z10, Z6
-	VPDPWSSD.BCST 20(R12), Z10, Z7
-	VPDPWSSD.BCST 24(R12), Z10, Z8
-	VPDPWSSD.BCST 28(R12), Z10, Z9
-	LEAQ          (R11)(BX*2), R11
-	ADDQ          DI, R12
-	PREFETCHT0    (R9)
-	ADDQ          R10, R9
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS.Z    (R9)(R12*1), K1, Y19
+	VPMOVSXBW    Y19, Z19
+	VMOVUPS.Z    (R9)(R13*1), K1, Y20
+	VPMOVSXBW    Y20, Z20
+	VPUNPCKLWD   Z20, Z19, Z18
+	VPUNPCKHWD   Z20, Z19, Z19
+	VPBROADCASTD (R11), Z20
+	VPDPWSSD     Z20, Z18, Z1
+	VPDPWSSD     Z20, Z19, Z9
+	VPBROADCASTD 4(R11), Z20
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z10
+	VPBROADCASTD 8(R11), Z20
+	VPDPWSSD     Z20, Z18, Z3
+	VPDPWSSD     Z20, Z19, Z11
+	VPBROADCASTD 12(R11), Z20
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z13
+	VPBROADCASTD 16(R11), Z20
+	VPDPWSSD     Z20, Z18, Z5
+	VPDPWSSD     Z20, Z19, Z14
+	VPBROADCASTD 20(R11), Z20
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z15
+	VPBROADCASTD 24(R11), Z20
+	VPDPWSSD     Z20, Z18, Z7
+	VPDPWSSD     Z20, Z19, Z16
+	VPBROADCASTD 28(R11), Z20
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z17
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries8sums:
-	LEAQ             (AX)(R8*4), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*4), R9
+	MOVQ             a_Unit_len+128(FP), R10
+	VSHUFI32X4       $0x44, Z9, Z1, Z18
+	VSHUFI32X4       $0xee, Z9, Z1, Z1
+	VSHUFI32X4       $0xd8, Z18, Z18, Z18
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VCVTDQ2PS        Z18, Z18
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST (R10), Z18, Z21
+	VMOVUPS          Z21, (R9)
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST (R10), Z1, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
+	JE               queries8stored
+	VSHUFI32X4       $0x44, Z10, Z2, Z1
+	VSHUFI32X4       $0xee, Z10, Z2, Z2
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z2, Z2, Z2
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 4(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST (R12), Z2, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 4(R10), Z2, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z11, Z3, Z1
+	VSHUFI32X4       $0xee, Z11, Z3, Z3
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z3, Z3, Z3
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 8(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 4(R12), Z3, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 8(R10), Z3, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z13, Z4, Z1
+	VSHUFI32X4       $0xee, Z13, Z4, Z4
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z4, Z4, Z4
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 12(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 8(R12), Z4, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 12(R10), Z4, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z14, Z5, Z1
+	VSHUFI32X4       $0xee, Z14, Z5, Z5
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z5, Z5, Z5
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 16(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 12(R12), Z5, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x04
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 16(R10), Z5, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z15, Z6, Z1
+	VSHUFI32X4       $0xee, Z15, Z6, Z6
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z6, Z6, Z6
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 20(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 16(R12), Z6, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x05
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 20(R10), Z6, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z16, Z7, Z1
+	VSHUFI32X4       $0xee, Z16, Z7, Z7
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z7, Z7, Z7
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 24(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 20(R12), Z7, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x06
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 24(R10), Z7, Z21
+	VMOVUPS          Z21, K2, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
+	VSHUFI32X4       $0x44, Z17, Z8, Z1
+	VSHUFI32X4       $0xee, Z17, Z8, Z8
+	VSHUFI32X4       $0xd8, Z1, Z1, Z1
+	VSHUFI32X4       $0xd8, Z8, Z8, Z8
+	VCVTDQ2PS        Z1, Z1
+	VBLENDMPS        (R9), Z0, K3, Z21
+	VFMADD231PS.BCST 28(R10), Z1, Z21
+	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 24(R12), Z8, Z12
-	VMOVUPS          Z12, (R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x07
-	JE               queries8stored
-	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        (R11), Z1, K1, Z12
-	VFMADD231PS.BCST 28(R12), Z9, Z12
-	VMOVUPS          Z12, (R11)
+	VBLENDMPS        64(R9), Z0, K4, Z21
+	VFMADD231PS.BCST 28(R10), Z8, Z21
+	VMOVUPS          Z21, K2, 64(R9)
 
 queries8stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries8same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x20, SI
+	SUBQ $0x20, a_Unit_cap+136(FP)
+	JG   queries8same
+	ADDQ a_Unit_cap+136(FP), SI
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries8same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries8columns
 
 	// The next 8 queries.
-	IMUL3Q $0x08, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x20, a_Pairs_base+64(FP)
-	ADDQ   $0x20, a_Unit_base+104(FP)
-	SUBQ   $0x08, a_N+136(FP)
+	IMUL3Q $0x08, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x20, a_Pairs_base+80(FP)
+	ADDQ   $0x20, a_Unit_base+120(FP)
+	SUBQ   $0x08, a_N+152(FP)
 	JG     queries
 
 done:
@@ -65888,464 +66127,476 @@ done:
 few:
 	JMP ·skinnyPVCodesAVX2+0(SB)
 
-DATA rowOrderAVX512<>+0(SB)/64, $"\x00\x00\x10\x00\x01\x00\x11\x00\x02\x00\x12\x00\x03\x00\x13\x00\x04\x00\x14\x00\x05\x00\x15\x00\x06\x00\x16\x00\a\x00\x17\x00\b\x00\x18\x00\t\x00\x19\x00\n\x00\x1a\x00\v\x00\x1b\x00\f\x00\x1c\x00\r\x00\x1d\x00\x0e\x00\x1e\x00\x0f\x00\x1f\x00"
-GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
-
 // func skinnyPVCodes4AVX512(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-192
+TEXT ·skinnyPVCodes4AVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	CMPQ    a_N+136(FP), $0x02
+	CMPQ    a_N+152(FP), $0x02
 	JLE     few
-	SHRQ    $0x01, a_Dv+152(FP)
-	SHRQ    $0x01, a_Group+128(FP)
+	SHRQ    $0x01, a_Dv+160(FP)
+	SHRQ    $0x01, a_Group+144(FP)
 	MOVQ    a_O_base+0(FP), AX
 	MOVQ    a_Ldo+24(FP), CX
 	SHLQ    $0x02, CX
-	MOVQ    a_V_base+32(FP), DX
-	MOVQ    a_Ldv+56(FP), BX
-	MOVQ    a_Ldp+88(FP), DI
-	SHLQ    $0x02, DI
-	VMOVUPS rowOrder4AVX512<>+0(SB), Z0
-	VMOVUPS const80000000AVX512<>+0(SB), Z1
-	MOVBLZX a_Load+160(FP), SI
-	NEGL    SI
-	KMOVW   SI, K1
+	MOVQ    a_Ldp+104(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    a_Next_len+184(FP), DX
+	SHLQ    $0x03, DX
+	ADDQ    a_Next_base+176(FP), DX
+	SUBQ    $0x08, DX
+	MOVQ    DX, a_Off_cap+72(FP)
+	MOVQ    a_Dv+160(FP), DX
+	ADDQ    $0x0000003f, DX
+	ANDQ    $-64, DX
+	MOVQ    DX, a_Next_len+184(FP)
+	VMOVUPS rowOrder4AVX512<>+0(SB), Z1
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	MOVBLZX a_Load+168(FP), DX
+	NEGL    DX
+	KMOVW   DX, K2
 
 queries:
-	CMPQ a_N+136(FP), $0x04
+	CMPQ a_N+152(FP), $0x04
 	JG   queries8
 
 	// Up to 4 queries.
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries4dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries4dense:
 queries4columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries4onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries4onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	MOVL    $0x0000ffff, R9
+	KMOVW   R9, K1
+	KMOVW   R9, K1
+	KANDW   K2, K1, K3
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VMOVUPS      (R11), X10
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW    Y10, Z10
-	VPERMW       Z10, Z0, Z10
-	VPSLLW       $0x0c, Z10, Z11
-	VPSRAW       $0x0c, Z11, Z11
-	VPSRAW       $0x04, Z10, Z10
-	VPBROADCASTD (R12), Z12
-	VPDPWSSD     Z12, Z11, Z2
-	VPDPWSSD     Z12, Z10, Z6
-	VPBROADCASTD 4(R12), Z12
-	VPDPWSSD     Z12, Z11, Z3
-	VPDPWSSD     Z12, Z10, Z7
-	VPBROADCASTD 8(R12), Z12
-	VPDPWSSD     Z12, Z11, Z4
-	VPDPWSSD     Z12, Z10, Z8
-	VPBROADCASTD 12(R12), Z12
-	VPDPWSSD     Z12, Z11, Z5
-	VPDPWSSD     Z12, Z10, Z9
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries4pair
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS      (R9)(R13*1), X11
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y11, Y11
+	VPMOVSXBW    Y11, Z11
+	VPERMW       Z11, Z1, Z11
+	VPSLLW       $0x0c, Z11, Z10
+	VPSRAW       $0x0c, Z10, Z10
+	VPSRAW       $0x04, Z11, Z11
+	VPBROADCASTD (R11), Z12
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z6
+	VPBROADCASTD 4(R11), Z12
+	VPDPWSSD     Z12, Z10, Z3
+	VPDPWSSD     Z12, Z11, Z7
+	VPBROADCASTD 8(R11), Z12
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z8
+	VPBROADCASTD 12(R11), Z12
+	VPDPWSSD     Z12, Z10, Z5
+	VPDPWSSD     Z12, Z11, Z9
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries4ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries4ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries4ahead:
+	DECQ R12
+	JNZ  queries4pair
 
 queries4odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVUPS      (R11), X10
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y10, Y10
-	VPMOVSXBW    Y10, Z10
-	VPERMW       Z10, Z0, Z10
-	VPSLLW       $0x0c, Z10, Z11
-	VPSRAW       $0x0c, Z11, Z11
-	VPSRAW       $0x04, Z10, Z10
-	VPBROADCASTD (R12), Z12
-	VPDPWSSD     Z12, Z11, Z2
-	VPDPWSSD     Z12, Z10, Z6
-	VPBROADCASTD 4(R12), Z12
-	VPDPWSSD     Z12, Z11, Z3
-	VPDPWSSD     Z12, Z10, Z7
-	VPBROADCASTD 8(R12), Z12
-	VPDPWSSD     Z12, Z11, Z4
-	VPDPWSSD     Z12, Z10, Z8
-	VPBROADCASTD 12(R12), Z12
-	VPDPWSSD     Z12, Z11, Z5
-	VPDPWSSD     Z12, Z10, Z9
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS      (R9)(R12*1), X11
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y11, Y11
+	VPMOVSXBW    Y11, Z11
+	VPERMW       Z11, Z1, Z11
+	VPSLLW       $0x0c, Z11, Z10
+	VPSRAW       $0x0c, Z10, Z10
+	VPSRAW       $0x04, Z11, Z11
+	VPBROADCASTD (R11), Z12
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z6
+	VPBROADCASTD 4(R11), Z12
+	VPDPWSSD     Z12, Z10, Z3
+	VPDPWSSD     Z12, Z11, Z7
+	VPBROADCASTD 8(R11), Z12
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z8
+	VPBROADCASTD 12(R11), Z12
+	VPDPWSSD     Z12, Z10, Z5
+	VPDPWSSD     Z12, Z11, Z9
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries4sums:
-	LEAQ             (AX)(R8*8), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*8), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VPUNPCKLDQ       Z6, Z2, Z10
 	VPUNPCKHDQ       Z6, Z2, Z2
 	VCVTDQ2PS        Z10, Z10
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST (R12), Z10, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z13
+	VFMADD231PS.BCST (R10), Z10, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST (R12), Z2, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z0, K3, Z13
+	VFMADD231PS.BCST (R10), Z2, Z13
+	VMOVUPS          Z13, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries4stored
 	VPUNPCKLDQ       Z7, Z3, Z2
 	VPUNPCKHDQ       Z7, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 4(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z13
+	VFMADD231PS.BCST 4(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 4(R12), Z3, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z0, K3, Z13
+	VFMADD231PS.BCST 4(R10), Z3, Z13
+	VMOVUPS          Z13, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries4stored
 	VPUNPCKLDQ       Z8, Z4, Z2
 	VPUNPCKHDQ       Z8, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 8(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z13
+	VFMADD231PS.BCST 8(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 8(R12), Z4, Z13
-	VMOVUPS          Z13, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        64(R9), Z0, K3, Z13
+	VFMADD231PS.BCST 8(R10), Z4, Z13
+	VMOVUPS          Z13, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries4stored
 	VPUNPCKLDQ       Z9, Z5, Z2
 	VPUNPCKHDQ       Z9, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z13
-	VFMADD231PS.BCST 12(R12), Z2, Z13
-	VMOVUPS          Z13, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z13
+	VFMADD231PS.BCST 12(R10), Z2, Z13
+	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R11), Z1, K1, Z13
-	VFMADD231PS.BCST 12(R12), Z5, Z13
-	VMOVUPS          Z13, 64(R11)
+	VBLENDMPS        64(R9), Z0, K3, Z13
+	VFMADD231PS.BCST 12(R10), Z5, Z13
+	VMOVUPS          Z13, K1, 64(R9)
 
 queries4stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries4same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries4same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries4same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries4columns
 	JMP  done
 
 	// Up to 8 queries.
 queries8:
-	XORQ R8, R8
-	MOVQ a_Pairs_base+64(FP), SI
-	MOVQ a_Unit_base+104(FP), R9
-	MOVQ R9, a_Unit_len+112(FP)
-	MOVQ a_Group+128(FP), R9
-	MOVQ R9, a_Unit_cap+120(FP)
-	MOVQ a_Next_base+168(FP), R9
-	MOVQ $0x00000020, R10
-	CMPQ BX, a_Dv+152(FP)
-	JE   queries8dense
-	LEAQ (BX)(BX*1), R10
+	XORQ SI, SI
+	MOVQ a_Pairs_base+80(FP), DX
+	MOVQ a_Unit_base+120(FP), DI
+	MOVQ DI, a_Unit_len+128(FP)
+	MOVQ a_Group+144(FP), DI
+	MOVQ DI, a_Unit_cap+136(FP)
+	MOVQ a_Next_base+176(FP), DI
+	MOVQ DI, a_Next_cap+192(FP)
+	MOVQ (DI), DI
+	ADDQ a_V_base+32(FP), DI
+	MOVQ a_Next_len+184(FP), R8
 
-queries8dense:
 queries8columns:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	LEAQ   (DX)(R8*1), R11
-	MOVQ   SI, R12
-	CMPQ   R10, $0x20
-	JE     queries8onward
-	MOVQ   R8, R13
-	SHRQ   $0x04, R13
-	ANDQ   $0x01, R13
-	IMULQ  BX, R13
-	MOVQ   R8, R9
-	ANDQ   $-64, R9
-	ADDQ   R13, R9
-	MOVQ   a_Next_base+168(FP), R13
-	ADDQ   R13, R9
-
-queries8onward:
-	MOVQ    a_M+144(FP), R14
-	MOVQ    BX, R13
-	SHRQ    $0x01, R14
+	MOVL    $0x0000ffff, R9
+	KMOVW   R9, K1
+	KMOVW   R9, K1
+	KANDW   K2, K1, K3
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	MOVQ    a_Off_base+56(FP), R10
+	MOVQ    a_V_base+32(FP), R9
+	ADDQ    SI, R9
+	MOVQ    DX, R11
+	MOVQ    a_Off_len+64(FP), R12
+	SHRQ    $0x01, R12
 	JZ      queries8odd
 	PCALIGN $0x40
 
 queries8pair:
-	VMOVUPS      (R11), X19
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
-	VPMOVSXBW    Y19, Z19
-	VPERMW       Z19, Z0, Z19
-	VPSLLW       $0x0c, Z19, Z20
-	VPSRAW       $0x0c, Z20, Z20
-	VPSRAW       $0x04, Z19, Z19
-	VPBROADCASTD (R12), Z21
-	VPDPWSSD     Z21, Z20, Z2
-	VPDPWSSD     Z21, Z19, Z10
-	VPBROADCASTD 4(R12), Z21
-	VPDPWSSD     Z21, Z20, Z3
-	VPDPWSSD     Z21, Z19, Z11
-	VPBROADCASTD 8(R12), Z21
-	VPDPWSSD     Z21, Z20, Z4
-	VPDPWSSD     Z21, Z19, Z12
-	VPBROADCASTD 12(R12), Z21
-	VPDPWSSD     Z21, Z20, Z5
-	VPDPWSSD     Z21, Z19, Z14
-	VPBROADCASTD 16(R12), Z21
-	VPDPWSSD     Z21, Z20, Z6
-	VPDPWSSD     Z21, Z19, Z15
-	VPBROADCASTD 20(R12), Z21
-	VPDPWSSD     Z21, Z20, Z7
-	VPDPWSSD     Z21, Z19, Z16
-	VPBROADCASTD 24(R12), Z21
-	VPDPWSSD     Z21, Z20, Z8
-	VPDPWSSD     Z21, Z19, Z17
-	VPBROADCASTD 28(R12), Z21
-	VPDPWSSD     Z21, Z20, Z9
-	VPDPWSSD     Z21, Z19, Z18
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	DECQ         R14
-	JNZ          queries8pair
+	MOVQ         (R10), R13
+	MOVQ         8(R10), R14
+	VMOVUPS      (R9)(R13*1), X20
+	VINSERTI32X4 $0x01, (R9)(R14*1), Y20, Y20
+	VPMOVSXBW    Y20, Z20
+	VPERMW       Z20, Z1, Z20
+	VPSLLW       $0x0c, Z20, Z19
+	VPSRAW       $0x0c, Z19, Z19
+	VPSRAW       $0x04, Z20, Z20
+	VPBROADCASTD (R11), Z21
+	VPDPWSSD     Z21, Z19, Z2
+	VPDPWSSD     Z21, Z20, Z10
+	VPBROADCASTD 4(R11), Z21
+	VPDPWSSD     Z21, Z19, Z3
+	VPDPWSSD     Z21, Z20, Z11
+	VPBROADCASTD 8(R11), Z21
+	VPDPWSSD     Z21, Z19, Z4
+	VPDPWSSD     Z21, Z20, Z12
+	VPBROADCASTD 12(R11), Z21
+	VPDPWSSD     Z21, Z19, Z5
+	VPDPWSSD     Z21, Z20, Z14
+	VPBROADCASTD 16(R11), Z21
+	VPDPWSSD     Z21, Z19, Z6
+	VPDPWSSD     Z21, Z20, Z15
+	VPBROADCASTD 20(R11), Z21
+	VPDPWSSD     Z21, Z19, Z7
+	VPDPWSSD     Z21, Z20, Z16
+	VPBROADCASTD 24(R11), Z21
+	VPDPWSSD     Z21, Z19, Z8
+	VPDPWSSD     Z21, Z20, Z17
+	VPBROADCASTD 28(R11), Z21
+	VPDPWSSD     Z21, Z19, Z9
+	VPDPWSSD     Z21, Z20, Z18
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
+	PREFETCHT0   (DI)
+	ADDQ         $+32, DI
+	SUBQ         $+32, R8
+	JNZ          queries8ahead
+	MOVQ         a_Next_cap+192(FP), R13
+	CMPQ         R13, a_Off_cap+72(FP)
+	JE           queries8ahead
+	ADDQ         $0x08, R13
+	MOVQ         R13, a_Next_cap+192(FP)
+	MOVQ         (R13), DI
+	ADDQ         a_V_base+32(FP), DI
+	MOVQ         a_Next_len+184(FP), R8
+
+queries8ahead:
+	DECQ R12
+	JNZ  queries8pair
 
 queries8odd:
-	MOVQ a_M+144(FP), R14
-	ANDQ $0x01, R14
+	MOVQ a_Off_len+64(FP), R12
+	ANDQ $0x01, R12
 	JZ   queries8sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R13, R13
-	VMOVUPS      (R11), X19
-	VINSERTI32X4 $0x01, (R11)(R13*1), Y19, Y19
-	VPMOVSXBW    Y19, Z19
-	VPERMW       Z19, Z0, Z19
-	VPSLLW       $0x0c, Z19, Z20
-	VPSRAW       $0x0c, Z20, Z20
-	VPSRAW       $0x04, Z19, Z19
-	VPBROADCASTD (R12), Z21
-	VPDPWSSD     Z21, Z20, Z2
-	VPDPWSSD     Z21, Z19, Z10
-	VPBROADCASTD 4(R12), Z21
-	VPDPWSSD     Z21, Z20, Z3
-	VPDPWSSD     Z21, Z19, Z11
-	VPBROADCASTD 8(R12), Z21
-	VPDPWSSD     Z21, Z20, Z4
-	VPDPWSSD     Z21, Z19, Z12
-	VPBROADCASTD 12(R12), Z21
-	VPDPWSSD     Z21, Z20, Z5
-	VPDPWSSD     Z21, Z19, Z14
-	VPBROADCASTD 16(R12), Z21
-	VPDPWSSD     Z21, Z20, Z6
-	VPDPWSSD     Z21, Z19, Z15
-	VPBROADCASTD 20(R12), Z21
-	VPDPWSSD     Z21, Z20, Z7
-	VPDPWSSD     Z21, Z19, Z16
-	VPBROADCASTD 24(R12), Z21
-	VPDPWSSD     Z21, Z20, Z8
-	VPDPWSSD     Z21, Z19, Z17
-	VPBROADCASTD 28(R12), Z21
-	VPDPWSSD     Z21, Z20, Z9
-	VPDPWSSD     Z21, Z19, Z18
-	LEAQ         (R11)(BX*2), R11
-	ADDQ         DI, R12
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
+	MOVQ         (R10), R12
+	MOVQ         (R10), R13
+	VMOVUPS      (R9)(R12*1), X20
+	VINSERTI32X4 $0x01, (R9)(R13*1), Y20, Y20
+	VPMOVSXBW    Y20, Z20
+	VPERMW       Z20, Z1, Z20
+	VPSLLW       $0x0c, Z20, Z19
+	VPSRAW       $0x0c, Z19, Z19
+	VPSRAW       $0x04, Z20, Z20
+	VPBROADCASTD (R11), Z21
+	VPDPWSSD     Z21, Z19, Z2
+	VPDPWSSD     Z21, Z20, Z10
+	VPBROADCASTD 4(R11), Z21
+	VPDPWSSD     Z21, Z19, Z3
+	VPDPWSSD     Z21, Z20, Z11
+	VPBROADCASTD 8(R11), Z21
+	VPDPWSSD     Z21, Z19, Z4
+	VPDPWSSD     Z21, Z20, Z12
+	VPBROADCASTD 12(R11), Z21
+	VPDPWSSD     Z21, Z19, Z5
+	VPDPWSSD     Z21, Z20, Z14
+	VPBROADCASTD 16(R11), Z21
+	VPDPWSSD     Z21, Z19, Z6
+	VPDPWSSD     Z21, Z20, Z15
+	VPBROADCASTD 20(R11), Z21
+	VPDPWSSD     Z21, Z19, Z7
+	VPDPWSSD     Z21, Z20, Z16
+	VPBROADCASTD 24(R11), Z21
+	VPDPWSSD     Z21, Z19, Z8
+	VPDPWSSD     Z21, Z20, Z17
+	VPBROADCASTD 28(R11), Z21
+	VPDPWSSD     Z21, Z19, Z9
+	VPDPWSSD     Z21, Z20, Z18
+	ADDQ         $0x10, R10
+	ADDQ         BX, R11
 
 queries8sums:
-	LEAQ             (AX)(R8*8), R11
-	MOVQ             a_Unit_len+112(FP), R12
+	LEAQ             (AX)(SI*8), R9
+	MOVQ             a_Unit_len+128(FP), R10
 	VPUNPCKLDQ       Z10, Z2, Z19
 	VPUNPCKHDQ       Z10, Z2, Z2
 	VCVTDQ2PS        Z19, Z19
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST (R12), Z19, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST (R10), Z19, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST (R12), Z2, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x01
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST (R10), Z2, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x01
 	JE               queries8stored
 	VPUNPCKLDQ       Z11, Z3, Z2
 	VPUNPCKHDQ       Z11, Z3, Z3
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 4(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 4(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 4(R12), Z3, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x02
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 4(R10), Z3, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x02
 	JE               queries8stored
 	VPUNPCKLDQ       Z12, Z4, Z2
 	VPUNPCKHDQ       Z12, Z4, Z4
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 8(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 8(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 8(R12), Z4, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x03
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 8(R10), Z4, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x03
 	JE               queries8stored
 	VPUNPCKLDQ       Z14, Z5, Z2
 	VPUNPCKHDQ       Z14, Z5, Z5
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 12(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 12(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 12(R12), Z5, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x04
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 12(R10), Z5, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x04
 	JE               queries8stored
 	VPUNPCKLDQ       Z15, Z6, Z2
 	VPUNPCKHDQ       Z15, Z6, Z6
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 16(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 16(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 16(R12), Z6, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x05
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 16(R10), Z6, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x05
 	JE               queries8stored
 	VPUNPCKLDQ       Z16, Z7, Z2
 	VPUNPCKHDQ       Z16, Z7, Z7
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 20(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 20(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 20(R12), Z7, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x06
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 20(R10), Z7, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x06
 	JE               queries8stored
 	VPUNPCKLDQ       Z17, Z8, Z2
 	VPUNPCKHDQ       Z17, Z8, Z8
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 24(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 24(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 24(R12), Z8, Z22
-	VMOVUPS          Z22, 64(R11)
-	ADDQ             CX, R11
-	CMPQ             a_N+136(FP), $0x07
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 24(R10), Z8, Z22
+	VMOVUPS          Z22, K1, 64(R9)
+	ADDQ             CX, R9
+	CMPQ             a_N+152(FP), $0x07
 	JE               queries8stored
 	VPUNPCKLDQ       Z18, Z9, Z2
 	VPUNPCKHDQ       Z18, Z9, Z9
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        (R11), Z1, K1, Z22
-	VFMADD231PS.BCST 28(R12), Z2, Z22
-	VMOVUPS          Z22, (R11)
+	VBLENDMPS        (R9), Z0, K2, Z22
+	VFMADD231PS.BCST 28(R10), Z2, Z22
+	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        64(R11), Z1, K1, Z22
-	VFMADD231PS.BCST 28(R12), Z9, Z22
-	VMOVUPS          Z22, 64(R11)
+	VBLENDMPS        64(R9), Z0, K3, Z22
+	VFMADD231PS.BCST 28(R10), Z9, Z22
+	VMOVUPS          Z22, K1, 64(R9)
 
 queries8stored:
-	ADDQ $0x10, R8
-	SUBQ $0x10, a_Unit_cap+120(FP)
-	JNZ  queries8same
-	MOVQ a_Group+128(FP), R11
-	MOVQ R11, a_Unit_cap+120(FP)
-	MOVQ a_Lpg+96(FP), R11
-	LEAQ (SI)(R11*4), SI
-	ADDQ DI, a_Unit_len+112(FP)
+	ADDQ $0x10, SI
+	SUBQ $0x10, a_Unit_cap+136(FP)
+	JG   queries8same
+	MOVQ a_Group+144(FP), R9
+	MOVQ R9, a_Unit_cap+136(FP)
+	MOVQ a_Lpg+112(FP), R9
+	LEAQ (DX)(R9*4), DX
+	ADDQ BX, a_Unit_len+128(FP)
 
 queries8same:
-	CMPQ R8, a_Dv+152(FP)
+	CMPQ SI, a_Dv+160(FP)
 	JL   queries8columns
 
 	// The next 8 queries.
-	IMUL3Q $0x08, CX, SI
-	ADDQ   SI, AX
-	ADDQ   $0x20, a_Pairs_base+64(FP)
-	ADDQ   $0x20, a_Unit_base+104(FP)
-	SUBQ   $0x08, a_N+136(FP)
+	IMUL3Q $0x08, CX, DX
+	ADDQ   DX, AX
+	ADDQ   $0x20, a_Pairs_base+80(FP)
+	ADDQ   $0x20, a_Unit_base+120(FP)
+	SUBQ   $0x08, a_N+152(FP)
 	JG     queries
 
 done:

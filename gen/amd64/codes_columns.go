@@ -26,10 +26,11 @@ import (
 // left.
 type keyColumns struct {
 	*keyCodes
-	integers           operand.Mem // of the queries: 16 columns of each, then the next columns
-	row, ldk, ldk3     reg.GPVirtual
-	integer, of, score reg.GPVirtual // integers and scales of the current columns, scores of the tile
-	soon, left         reg.GPVirtual // prefetched rows, columns left of a group
+	integers           operand.Mem               // of the queries: 16 columns of each, then the next columns
+	from, off, soon    reg.GPVirtual             // what offsets count from, at the current columns; offsets of the tile and of prefetched rows
+	places             [columnKeys]reg.GPVirtual // offsets of a tile
+	integer, of, score reg.GPVirtual             // integers and scales of the current columns, scores of the tile
+	left               reg.GPVirtual             // columns left of a group
 	max, scores        reg.VecVirtual
 }
 
@@ -47,8 +48,6 @@ func (f *keyCodes) columnsForm() {
 	}
 	g.CMPQ(g.Argument("n"), operand.Imm(columnQueries))
 	g.JNE(others)
-	g.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
-	g.JL(others)
 	g.CMPQ(g.Argument("d"), operand.U32(mostColumns))
 	g.JG(others)
 	c := &keyColumns{keyCodes: f, integers: g.Frame((columnQueries*mostColumns + codeColumns) * 2)}
@@ -87,8 +86,10 @@ func (f *keyColumns) toIntegers(p reg.GPVirtual) {
 // tiles emits the loop over tiles.
 func (f *keyColumns) tiles() {
 	g, back, bytes, max := f.g, f.g.GP64(), f.g.GP64(), f.g.GP64()
-	f.row, f.ldk, f.ldk3, f.soon = g.Slice("k"), g.Num("ldk"), g.GP64(), g.Slice("next")
-	g.LEAQ(emit.Indexed(f.ldk, f.ldk, 2), f.ldk3)
+	f.from, f.off, f.soon = g.Slice("k"), g.Slice("off"), g.Slice("next")
+	for i := range f.places {
+		f.places[i] = g.GP64()
+	}
 	f.integer, f.of, f.score, f.left, f.max = g.GP64(), g.GP64(), g.Slice("s"), g.GP64(), g.XMM()
 	g.MOVQ(g.Memory(g.Param("max").Base()), max)
 	g.VMOVUPS(emit.At(max, 0), f.max)
@@ -99,10 +100,11 @@ func (f *keyColumns) tiles() {
 	g.JGE(operand.LabelRef("columnswhole"))
 	g.CMPQ(f.keyCodes.left, operand.Imm(0))
 	g.JE(operand.LabelRef("columnsdone"))
-	for _, x := range [][2]reg.GPVirtual{{f.ldk, f.row}, {f.w, f.score}} {
-		g.MOVQ(x[0], bytes)
-		g.IMULQ(back, bytes)
-		g.ADDQ(bytes, x[1])
+	g.MOVQ(f.w, bytes)
+	g.IMULQ(back, bytes)
+	g.ADDQ(bytes, f.score)
+	for _, table := range []reg.GPVirtual{f.off, f.soon} {
+		g.LEAQ(emit.Indexed(table, back, 8), table)
 	}
 	g.SUBQ(back, f.keyCodes.left)
 	g.SHLQ(operand.Imm(2), back)
@@ -111,8 +113,8 @@ func (f *keyColumns) tiles() {
 	f.prefetchTile()
 	f.tileGroups()
 	f.storeTile()
-	g.SUBQ(g.Argument("d"), f.row)
-	g.LEAQ(emit.Indexed(f.row, f.ldk, columnKeys), f.row)
+	g.SUBQ(g.Argument("d"), f.from)
+	g.Advance(8*columnKeys, f.off, f.soon)
 	g.ADDQ(operand.Imm(4*columnKeys), f.at)
 	g.SUBQ(operand.Imm(columnKeys), f.keyCodes.left)
 	g.JMP(operand.LabelRef("columns"))
@@ -124,28 +126,25 @@ func (f *keyColumns) tiles() {
 
 // prefetchTile prefetches as many keys as a tile has, column of lines after column.
 func (f *keyColumns) prefetchTile() {
-	g, far := f.g, f.g.GP64()
-	g.MOVQ(g.Argument("far"), far)
-	g.XORQ(f.left, f.left)
+	g, end := f.g, f.g.Num("d")
+	f.offsets(f.soon)
+	g.MOVQ(f.from, f.left)
+	g.ADDQ(f.from, end)
 	g.Label("columnsline")
-	prefetch := func(hint func(operand.Op), from reg.GPVirtual) {
-		for i := range columnKeys {
-			hint(emit.OfFour(from, f.ldk, f.ldk3, i))
-		}
+	for _, at := range f.places {
+		g.PREFETCHT0(emit.Indexed(f.left, at, 1))
 	}
-	prefetch(g.PREFETCHT0, f.soon)
-	g.TESTQ(far, far)
-	g.JZ(operand.LabelRef("columnsnear"))
-	further := g.GP64()
-	g.LEAQ(emit.Indexed(f.soon, far, 1), further)
-	prefetch(g.PREFETCHT1, further)
-	g.Label("columnsnear")
-	g.ADDQ(operand.Imm(spec.LineBytes), f.soon)
 	g.ADDQ(operand.Imm(spec.LineBytes), f.left)
-	g.CMPQ(f.left, g.Argument("d"))
+	g.CMPQ(f.left, end)
 	g.JL(operand.LabelRef("columnsline"))
-	g.SUBQ(f.left, f.soon)
-	g.LEAQ(emit.Indexed(f.soon, f.ldk, columnKeys), f.soon)
+	f.offsets(f.off)
+}
+
+// offsets loads the offsets of a tile.
+func (f *keyColumns) offsets(table reg.GPVirtual) {
+	for i, at := range f.places {
+		f.g.MOVQ(emit.At(table, 8*i), at)
+	}
 }
 
 // tileGroups emits the loop over groups of columns of a tile, and in it the loop over steps.
@@ -164,7 +163,7 @@ func (f *keyColumns) tileGroups() {
 	g.AlignLoop()
 	g.Label("columnsstep")
 	f.step(acc)
-	g.ADDQ(operand.Imm(codeColumns), f.row)
+	g.ADDQ(operand.Imm(codeColumns), f.from)
 	g.ADDQ(operand.Imm(uint64(columnQueries*g.VecBytes())), f.integer)
 	g.SUBQ(operand.Imm(codeColumns), f.left)
 	g.JNZ(operand.LabelRef("columnsstep"))
@@ -182,7 +181,7 @@ func (f *keyColumns) step(acc []reg.VecVirtual) {
 	}
 	for key := range columnKeys {
 		k := g.Vec()
-		g.VPMOVSXBW(emit.OfFour(f.row, f.ldk, f.ldk3, key), k)
+		g.VPMOVSXBW(emit.Indexed(f.from, f.places[key], 1), k)
 		for i, to := range []reg.VecVirtual{g.Vec(), k} {
 			sum := acc[key*columnQueries+i]
 			g.VPMADDWD(q[i], k, to)

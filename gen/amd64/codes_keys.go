@@ -17,36 +17,28 @@ import (
 //	c0 c1 c2 c3 ──► (c0, c2) and (c1, c3)     sum[query] += each · the same pair of the query
 //
 // A tile is a vector of keys. If it does not divide the keys, the last tile computes the last ones
-// again. Fewer keys than that are taken four at a time, or one at a time: the other lanes repeat
-// them.
+// again.
 //
 // One query has columns in the lanes instead: keys are read as they lie, with less than half of the
 // instructions. The sums cross lanes once for all keys of a tile and a group of columns.
 //
 // These are in memory, in the place of arguments: the scores and scales of the tile, the scores and
-// scales of the current group of columns, the first of the current queries, the keys of a tile and
-// their bytes.
+// scales of the current group of columns, the first of the current queries.
 func (g *gen) keyCodes(kernel spec.Function) {
 	g.Kernel(kernel)
-	s, scales, k := g.Param("s"), g.Param("scales"), g.Param("k")
-	f := &keyCodes{g: g, int4: kernel.Name == spec.QKCodes4.Name, s: g.Memory(s.Base()), lane: g.Memory(s.Len()), left: g.Argument("m"), height: g.Memory(s.Cap()),
-		scales: g.Memory(scales.Base()), at: g.Memory(scales.Len()), columns: g.Memory(scales.Cap()), keys: g.Memory(k.Len()), bytes: g.Memory(k.Cap())}
+	s, scales := g.Param("s"), g.Param("scales")
+	f := &keyCodes{g: g, int4: kernel.Name == spec.QKCodes4.Name, s: g.Memory(s.Base()), lane: g.Memory(s.Len()), left: g.Memory(g.Param("off").Len()), height: g.Memory(s.Cap()),
+		scales: g.Memory(scales.Base()), at: g.Memory(scales.Len()), columns: g.Memory(scales.Cap())}
 	if f.int4 {
 		g.halve("d", "group")
 	}
-	f.ld4 = g.Num("ldk")
-	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.Int8, spec.LineBytes, 1)
+	f.prefetch = g.NewRowPrefetch(g.Memory(g.Param("k").Base()), "d", spec.Int8, spec.LineBytes, 1)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
 	if !f.int4 {
 		f.columnsForm()
 	}
-	f.k[0] = g.Slice("k")
-	for i := 1; i < len(f.k); i++ {
-		f.k[i] = g.GP64()
-		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
-	}
-	f.start()
+	f.rows = g.NewKeyOffsets()
 	f.q = g.GP64()
 	f.result = g.Vecs(f.most())
 	f.tiles()
@@ -60,28 +52,22 @@ func (g *gen) halve(arguments ...string) {
 }
 
 type keyCodes struct {
-	g         *gen
-	int4      bool
-	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
-	ld4, ld12 reg.GPVirtual    // 4 rows and 12 rows, in bytes
-	q, w      reg.GPVirtual    // the current pairs of queries, and the bytes of a row of them
-	prefetch  *emit.Prefetch
+	g        *gen
+	int4     bool
+	rows     *emit.KeyOffsets
+	q, w     reg.GPVirtual // the current pairs of queries, and the bytes of a row of them
+	prefetch *emit.Prefetch
 
 	s, scales operand.Mem // of the tile
 	at        operand.Mem // scales of the current group
 	columns   operand.Mem // that are left
 	lane      operand.Mem // first of the current queries
 	left      operand.Mem // keys, from the tile on
-	keys      operand.Mem // of a tile: as many as lanes, 4 or 1
-	bytes     operand.Mem // of their rows
 
-	height operand.Mem // number of current queries, for rows
-	rows   *emit.Heights
-	result []reg.VecVirtual // scores of the current queries
+	height  operand.Mem // number of current queries, for heights
+	heights *emit.Heights
+	result  []reg.VecVirtual // scores of the current queries
 }
-
-// few are the keys of a tile if they are less than a vector.
-const few = 4
 
 // most is the largest number of queries at once.
 func (f *keyCodes) most() int {
@@ -91,42 +77,19 @@ func (f *keyCodes) most() int {
 	return codeLanes
 }
 
-// start chooses the keys of a tile.
-func (f *keyCodes) start() {
-	g, keys := f.g, f.g.GP64()
-	g.MOVQ(operand.U32(g.Lanes()), keys)
-	g.SHLQ(operand.Imm(2), f.ld4)
-	f.ld12 = g.GP64()
-	g.LEAQ(emit.Indexed(f.ld4, f.ld4, 2), f.ld12)
-	g.CMPQ(f.left, operand.Imm(uint64(g.Lanes())))
-	g.JGE(operand.LabelRef("chosen"))
-	g.MOVQ(operand.U32(few), keys)
-	g.XORQ(f.ld4, f.ld4)
-	g.XORQ(f.ld12, f.ld12)
-	g.CMPQ(f.left, operand.Imm(few))
-	g.JGE(operand.LabelRef("chosen"))
-	g.MOVQ(operand.U32(1), keys)
-	for _, k := range f.k[1:] {
-		g.MOVQ(f.k[0], k)
-	}
-	g.Label("chosen")
-	g.MOVQ(keys, f.keys)
-	g.IMULQ(g.Argument("ldk"), keys)
-	g.MOVQ(keys, f.bytes)
-}
-
 // tiles emits the loop over tiles, and in it the loop over queries.
 func (f *keyCodes) tiles() {
 	g, back := f.g, f.g.GP64()
 	g.Label("tile")
 	g.MOVQ(f.left, back)
-	g.SUBQ(f.keys, back)
+	g.SUBQ(operand.Imm(uint64(g.Lanes())), back)
 	g.JGE(operand.LabelRef("whole"))
 	g.CMPQ(f.left, operand.Imm(0))
 	g.JE(operand.LabelRef("done"))
 	g.SUBQ(back, f.left)
 	f.move(back)
 	g.Label("whole")
+	f.rows.Hold()
 	g.MOVQ(operand.U32(0), f.lane)
 	g.Label("queries")
 	f.startQueries()
@@ -146,17 +109,14 @@ func (f *keyCodes) tiles() {
 		f.one("one")
 	}
 	f.store()
-	for _, k := range f.k {
-		g.SUBQ(g.Argument("d"), k)
-	}
+	g.SUBQ(g.Argument("d"), f.rows.From)
 	g.MOVQ(f.lane, back)
 	g.CMPQ(back, g.Argument("n"))
 	g.JL(operand.LabelRef("queries"))
 	keys := g.GP64()
-	g.MOVQ(f.keys, keys)
+	g.MOVQ(operand.U32(g.Lanes()), keys)
 	g.SUBQ(keys, f.left)
-	g.MOVQ(f.bytes, back)
-	g.ADDQ(back, f.prefetch.Base)
+	g.ADDQ(operand.I32(8*g.Lanes()), f.prefetch.Base)
 	f.move(keys)
 	g.JMP(operand.LabelRef("tile"))
 	g.Label("done")
@@ -166,11 +126,7 @@ func (f *keyCodes) tiles() {
 // move goes on by a number of keys, or back. It uses up the number.
 func (f *keyCodes) move(keys reg.GPVirtual) {
 	g, bytes := f.g, f.g.GP64()
-	g.MOVQ(g.Argument("ldk"), bytes)
-	g.IMULQ(keys, bytes)
-	for _, k := range f.k {
-		g.ADDQ(bytes, k)
-	}
+	g.LEAQ(emit.Indexed(f.rows.Off, keys, 8), f.rows.Off)
 	g.MOVQ(f.w, bytes)
 	g.IMULQ(keys, bytes)
 	g.ADDQ(bytes, f.s)
@@ -207,14 +163,14 @@ func (f *keyCodes) tile(name string, span emit.Span, sums int) {
 	if !g.EVEX() {
 		sums = 1
 	}
-	f.rows = g.NewHeights(name, span, f.height)
+	f.heights = g.NewHeights(name, span, f.height)
 	g.Label(name)
-	f.rows.Set(f.queries())
+	f.heights.Set(f.queries())
 	all := g.Vecs(span.Most * sums)
 	acc := slices.Collect(slices.Chunk(all, sums))
 	f.groups(name, all, func() {
-		words := g.Transpose4(g.KeyRows(f.row, 0))
-		f.rows.Compare()
+		words := g.Transpose4(g.KeyRows(f.rows.Row, 0))
+		f.heights.Compare()
 		for _, word := range words {
 			f.products(word, acc)
 		}
@@ -237,9 +193,7 @@ func (f *keyCodes) groups(name string, acc []reg.VecVirtual, step, end func()) {
 		f.prefetch.Advance(fmt.Sprint(name, "ahead", i))
 	}
 	step()
-	for _, k := range f.k {
-		g.ADDQ(operand.Imm(codeColumns), k)
-	}
+	g.ADDQ(operand.Imm(codeColumns), f.rows.From)
 	g.SUBQ(operand.Imm(codeColumns), left)
 	g.JNZ(operand.LabelRef(name + "step"))
 	end()
@@ -251,7 +205,7 @@ func (f *keyCodes) groups(name string, acc []reg.VecVirtual, step, end func()) {
 // one emits the scores of a tile and one query.
 func (f *keyCodes) one(name string) {
 	g := f.g
-	f.rows = g.NewHeights(name, emit.Span{Least: 1, Most: 1}, f.height)
+	f.heights = g.NewHeights(name, emit.Span{Least: 1, Most: 1}, f.height)
 	acc := make([]reg.VecVirtual, g.Lanes())
 	for i := range acc {
 		acc[i] = g.YMM()
@@ -263,7 +217,7 @@ func (f *keyCodes) one(name string) {
 		g.ADDQ(operand.Imm(2*codeColumns), f.q)
 		for i, sum := range acc {
 			k := g.YMM()
-			g.VPMOVSXBW(f.row(i), k)
+			g.VPMOVSXBW(f.rows.Row(i), k)
 			if g.EVEX() {
 				g.VPDPWSSD(q, k, sum)
 				continue
@@ -305,18 +259,6 @@ func (f *keyCodes) add(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.V
 	return x
 }
 
-// row returns the address of row i of the tile.
-func (f *keyCodes) row(i int) operand.Mem {
-	m := emit.At(f.k[i%4], 0)
-	switch n := i / 4; n {
-	case 1, 2:
-		m.Index, m.Scale = f.ld4, uint8(n)
-	case 3:
-		m.Index, m.Scale = f.ld12, 1
-	}
-	return m
-}
-
 // products adds the products of the columns of a word. It changes no flags.
 func (f *keyCodes) products(word reg.VecVirtual, acc [][]reg.VecVirtual) {
 	g, bits := f.g, 8
@@ -333,7 +275,7 @@ func (f *keyCodes) products(word reg.VecVirtual, acc [][]reg.VecVirtual) {
 		for _, x := range pairs {
 			g.VPSRAW(operand.Imm(uint64(16-bits)), x, x)
 		}
-		f.rows.Rows(func(i int) {
+		f.heights.Rows(func(i int) {
 			f.product(emit.At(f.q, 4*i), pairs[0], acc[i][0])
 			f.product(emit.Indexed(f.q, f.w, 1).Offset(4*i), pairs[1], acc[i][len(acc[i])-1])
 		})
@@ -358,25 +300,15 @@ func (f *keyCodes) product(q operand.Mem, k, sum reg.VecVirtual) {
 func (f *keyCodes) endGroup(name string, acc [][]reg.VecVirtual) {
 	g, p, unit, scale := f.g, f.g.GP64(), f.g.GP64(), f.g.Vec()
 	g.MOVQ(f.at, p)
-	g.CMPQ(f.keys, operand.Imm(few))
-	g.JL(operand.LabelRef(name + "single"))
-	g.JE(operand.LabelRef(name + "four"))
 	g.VMOVUPS(emit.At(p, 0), scale)
-	g.JMP(operand.LabelRef(name + "scaled"))
-	g.Label(name + "four")
-	g.RepeatQuarter(g.Context, emit.At(p, 0), scale)
-	g.JMP(operand.LabelRef(name + "scaled"))
-	g.Label(name + "single")
-	g.VBROADCASTSS(emit.At(p, 0), scale)
-	g.Label(name + "scaled")
 	g.MOVQ(g.Argument("lsc"), unit)
 	g.LEAQ(emit.Indexed(p, unit, 4), p)
 	g.MOVQ(p, f.at)
 	g.MOVQ(f.lane, p)
 	g.MOVQ(g.Memory(g.Param("unit").Base()), unit)
 	g.LEAQ(emit.Indexed(unit, p, 4), unit)
-	f.rows.Compare()
-	f.rows.Rows(func(i int) {
+	f.heights.Compare()
+	f.heights.Rows(func(i int) {
 		x := acc[i][0]
 		for _, y := range acc[i][1:] {
 			g.VPADDD(y, x, x)
@@ -408,18 +340,13 @@ func (f *keyCodes) store() {
 	g.VMOVUPS(emit.At(p, 0), max)
 	keys := g.Transpose4(f.result[:codeLanes])
 	for q := range g.Lanes() / 4 {
-		for i, x := range keys {
+		for _, x := range keys {
 			x := g.Quarter(g.Context, x, q)
 			g.VMOVUPS(x, emit.At(s, 0))
 			g.VMAXPS(max, x, max)
-			if key := 4*q + i; key == 0 || key == few-1 {
-				g.CMPQ(f.keys, operand.Imm(uint64(key+1)))
-				g.JE(operand.LabelRef("stored"))
-			}
 			g.ADDQ(f.w, s)
 		}
 	}
-	g.Label("stored")
 	g.VMOVUPS(max, emit.At(p, 0))
 	g.ADDQ(operand.Imm(codeLanes), f.lane)
 	if f.most() > codeLanes {

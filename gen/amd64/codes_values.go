@@ -2,7 +2,6 @@ package amd64
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -43,9 +42,10 @@ func (g *gen) newValueCodes(kernel spec.Function, columns int) *valueCodes {
 		g.halve("dv", "group")
 		columns /= 2
 	}
-	return &valueCodes{g: g, int4: int4, bytes: columns, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.GP64(), ldp: g.Stride("ldp"),
+	return &valueCodes{g: g, int4: int4, bytes: columns, o: g.Slice("o"), ldo: g.Stride("ldo"), pairs: g.GP64(), ldp: g.Stride("ldp"),
 		column: g.GP64(), left: g.Argument("n"), ofQueries: [2]operand.Mem{g.Memory(pairs.Base()), g.Memory(unit.Base())},
-		unit: g.Memory(unit.Len()), columns: g.Memory(unit.Cap())}
+		unit: g.Memory(unit.Len()), columns: g.Memory(unit.Cap()),
+		ahead: g.NewRowPrefetch(g.Memory(g.Param("v").Base()), "dv", spec.Int8, spec.LineBytes, 1), from: g.GP64(), row: g.GP64(), pair: g.GP64()}
 }
 
 // startColumns goes to the first column of the current queries.
@@ -55,7 +55,7 @@ func (f *valueCodes) startColumns(name string) {
 	g.MOVQ(f.ofQueries[0], f.pairs)
 	g.Move(f.ofQueries[1], f.unit)
 	g.Move(g.Argument("group"), f.columns)
-	f.startPrefetch(name)
+	f.ahead.Start()
 	g.Label(name + "columns")
 }
 
@@ -64,7 +64,10 @@ func (f *valueCodes) nextColumns(name string) {
 	g, bytes := f.g, f.g.GP64()
 	g.ADDQ(operand.Imm(uint64(f.bytes)), f.column)
 	g.SUBQ(operand.Imm(uint64(f.bytes)), f.columns)
-	g.JNZ(operand.LabelRef(name + "same"))
+	g.JG(operand.LabelRef(name + "same"))
+	if f.bytes > codeColumns { // the group may have had fewer
+		g.ADDQ(f.columns, f.column)
+	}
 	g.Move(g.Argument("group"), f.columns)
 	g.MOVQ(g.Argument("lpg"), bytes)
 	g.LEAQ(emit.Indexed(f.pairs, bytes, 4), f.pairs)
@@ -91,7 +94,6 @@ type valueCodes struct {
 	int4       bool
 	bytes      int // of a row that are taken at a time
 	o, ldo     reg.GPVirtual
-	v, ldv     reg.GPVirtual
 	pairs, ldp reg.GPVirtual
 	column     reg.GPVirtual  // in bytes, as columns
 	left       operand.Mem    // queries
@@ -99,8 +101,9 @@ type valueCodes struct {
 	unit       operand.Mem    // of the current group
 	columns    operand.Mem    // of the group, that are left
 
-	row, pair, second reg.GPVirtual // of two rows; second is the distance of the second one
-	next, onward      reg.GPVirtual // the prefetch of a step, and its distance to the next step's
+	row, pair reg.GPVirtual // the offsets of two rows, and their pairs
+	from      reg.GPVirtual // what offsets count from, at the current columns
+	ahead     *emit.Prefetch
 }
 
 // group emits all columns of a number of queries.
@@ -115,15 +118,16 @@ func (f *valueCodes) group(queries int) {
 			g.VPXOR(v, v, v)
 		}
 	}
-	f.start(name)
+	f.start()
 	count := f.pairCount(name)
+	f.ahead.Step(2 * f.bytes)
 	g.AlignLoop()
 	g.Label(name + "pair")
-	f.step(acc)
-	f.prefetch()
+	f.step(acc, 1)
+	f.prefetch(name)
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
-	f.lastRow(name, count, func() { f.step(acc) })
+	f.lastRow(name, count, func() { f.step(acc, 0) })
 	f.store(acc, name)
 	f.nextColumns(name)
 	g.JMP(operand.LabelRef("next"))
@@ -131,8 +135,7 @@ func (f *valueCodes) group(queries int) {
 
 // pairCount returns the number of pairs of rows. Without any it goes to lastRow.
 func (f *valueCodes) pairCount(name string) reg.GPVirtual {
-	g, count := f.g, f.g.Num("m")
-	g.MOVQ(f.ldv, f.second)
+	g, count := f.g, f.g.SliceLen("off")
 	g.SHRQ(operand.Imm(1), count)
 	g.JZ(operand.LabelRef(name + "odd"))
 	return count
@@ -142,63 +145,48 @@ func (f *valueCodes) pairCount(name string) reg.GPVirtual {
 func (f *valueCodes) lastRow(name string, count reg.GPVirtual, step func()) {
 	g := f.g
 	g.Label(name + "odd")
-	g.MOVQ(g.Argument("m"), count)
+	g.MOVQ(g.Memory(g.Param("off").Len()), count)
 	g.ANDQ(operand.Imm(1), count)
 	g.JZ(operand.LabelRef(name + "sums"))
 	g.Comment("A last row, whose second has weights of 0.")
-	g.XORQ(f.second, f.second)
 	step()
 	g.Label(name + "sums")
 }
 
-// startPrefetch begins with the rows that are needed soon. Rows without gaps are prefetched in the
-// order of memory, as many bytes in a step as it reads, so each line twice: from memory, Zen 3
-// takes half the time that prefetches of one column of lines after the other take.
-func (f *valueCodes) startPrefetch(name string) {
+// start goes to the first rows of the current columns.
+func (f *valueCodes) start() {
 	g := f.g
-	f.next, f.onward = g.Slice("next"), g.GP64()
-	g.MOVQ(operand.U32(uint32(2*f.bytes)), f.onward)
-	g.CMPQ(f.ldv, g.Argument("dv"))
-	g.JE(operand.LabelRef(name + "dense"))
-	g.LEAQ(emit.Indexed(f.ldv, f.ldv, 1), f.onward)
-	g.Label(name + "dense")
-}
-
-// start goes to the first rows of the current columns. If rows have gaps, the prefetches of four
-// blocks of columns take the lines that these lie in, of every second row in turn.
-func (f *valueCodes) start(name string) {
-	g := f.g
-	f.row, f.pair, f.second = g.GP64(), g.GP64(), g.GP64()
-	g.LEAQ(emit.Indexed(f.v, f.column, 1), f.row)
+	g.MOVQ(g.Memory(g.Param("off").Base()), f.row)
+	g.MOVQ(g.Memory(g.Param("v").Base()), f.from)
+	g.ADDQ(f.column, f.from)
 	g.MOVQ(f.pairs, f.pair)
-	g.CMPQ(f.onward, operand.Imm(uint64(2*f.bytes)))
-	g.JE(operand.LabelRef(name + "onward"))
-	g.MOVQ(f.column, f.second)
-	g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(uint(f.bytes)))), f.second)
-	g.ANDQ(operand.Imm(1), f.second)
-	g.IMULQ(f.ldv, f.second)
-	g.MOVQ(f.column, f.next)
-	g.ANDQ(operand.I32(-spec.LineBytes), f.next)
-	g.ADDQ(f.second, f.next)
-	g.ADDQ(g.Slice("next"), f.next)
-	g.Label(name + "onward")
 }
 
-// step emits the products of two rows.
-func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
-	g := f.g
+// two returns the addresses of a row and of the one that is so far after it.
+func (f *valueCodes) two(second int) (rows [2]operand.Mem) {
+	for i := range rows {
+		at := f.g.GP64()
+		f.g.MOVQ(emit.At(f.row, 8*i*second), at)
+		rows[i] = emit.Indexed(f.from, at, 1)
+	}
+	return rows
+}
+
+// step emits the products of two rows, the second of them so far after the first.
+func (f *valueCodes) step(acc [2][]reg.VecVirtual, second int) {
+	g, row := f.g, f.two(second)
 	v := g.Vecs(2)
 	if f.int4 {
 		rows := [2]reg.VecVirtual{g.XMM(), g.XMM()}
-		g.VMOVQ(emit.At(f.row, 0), rows[0])
-		g.VMOVQ(emit.Indexed(f.row, f.second, 1), rows[1])
+		g.VMOVQ(row[0], rows[0])
+		g.VMOVQ(row[1], rows[1])
 		g.VPUNPCKLBW(rows[1], rows[0], rows[0])
 		g.VPMOVSXBW(rows[0], v[1])
 		g.evenOfOdd(v[1], v[0])
 	} else {
 		rows := g.Vecs(2)
-		g.VPMOVSXBW(emit.At(f.row, 0), rows[0])
-		g.VPMOVSXBW(emit.Indexed(f.row, f.second, 1), rows[1])
+		g.VPMOVSXBW(row[0], rows[0])
+		g.VPMOVSXBW(row[1], rows[1])
 		g.VPUNPCKLWD(rows[1], rows[0], v[0])
 		g.VPUNPCKHWD(rows[1], rows[0], v[1])
 	}
@@ -223,14 +211,16 @@ func (g *gen) evenOfOdd(odd, even reg.VecVirtual) {
 
 // nextPair goes on to the next two rows.
 func (f *valueCodes) nextPair() {
-	f.g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
+	f.g.ADDQ(operand.Imm(16), f.row)
 	f.g.ADDQ(f.ldp, f.pair)
 }
 
-// prefetch emits the prefetch of a step.
-func (f *valueCodes) prefetch() {
-	f.g.PREFETCHT0(emit.At(f.next, 0))
-	f.g.ADDQ(f.onward, f.next)
+// prefetch emits the prefetch of a step: as many bytes as it reads, in the order of memory, so each
+// line more than once. From memory, Zen 3 takes half the time that prefetches of one column of
+// lines after the other take.
+func (f *valueCodes) prefetch(name string) {
+	f.ahead.Lines(name, 0)
+	f.ahead.Advance(name + "ahead")
 }
 
 // output goes to the current columns of the output.

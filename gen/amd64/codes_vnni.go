@@ -19,33 +19,30 @@ func (g *gen) toAVX2(f spec.Function) {
 	g.TailJumpTo(f, emit.AVX2{})
 }
 
-// A vnniValueCodes takes 16 columns and up to eight queries at a time: eight with one pair of rows,
-// or four with two pairs, so that eight sums hide the latency of products. Sums of queries that
-// there are not are left out at the end.
-//
-// Of int4 it takes 32 columns, and has two sums of a query: of even columns, and of odd ones. They
-// lie so that interleaving within quarters of a vector puts them in order.
+// A vnniValueCodes takes 32 columns and up to eight queries at a time, or up to four. A query has two
+// sums: of columns 0-3, 8-11, 16-19, 24-27 and of the others, or of int4 of even and odd columns, so
+// that interleaving within quarters of a vector puts them in order. So the numbers of a query are
+// loaded once for 32 columns: loads limit the time. Sums of queries that there are not are left out
+// at the end, and masks leave out 16 columns where a group has no more.
 type vnniValueCodes struct {
 	*valueCodes
 	order, minusZero reg.VecVirtual
-	load             reg.Register
+
+	there              reg.OpmaskVirtual // words of a row
+	second             reg.OpmaskVirtual // columns 16-31
+	load, secondLoaded reg.OpmaskVirtual // columns of the output that are added
 }
 
-const vnniSums = 8
+const vnniQueries, vnniColumns = 8, 2 * codeColumns
 
 func (g *gen) vnniValueCodes(kernel spec.Function) {
-	columns := codeColumns
-	if kernel.Name == spec.PVCodes4.Name {
-		columns *= 2
-	}
 	g.Kernel(kernel)
 	g.CMPQ(g.Argument("n"), operand.Imm(fewQueries))
 	g.JLE(operand.LabelRef("few"))
-	f := &vnniValueCodes{g.newValueCodes(kernel, columns), g.Vec(), g.Vec(), g.K()}
+	f := &vnniValueCodes{valueCodes: g.newValueCodes(kernel, vnniColumns), minusZero: g.Vec(), there: g.K(), second: g.K(), load: g.K(), secondLoaded: g.K()}
 	if f.int4 {
+		f.order = g.Vec()
 		g.VMOVUPS(g.rowOrder("rowOrder4", func(lane uint32) uint32 { return lane/4*2 + lane%2 + lane%4/2*8 }), f.order)
-	} else {
-		g.VMOVUPS(g.rowOrder("rowOrder", func(lane uint32) uint32 { return lane }), f.order)
 	}
 	g.VMOVUPS(g.Constant(spec.SignBit), f.minusZero)
 	load := g.GP32()
@@ -53,13 +50,30 @@ func (g *gen) vnniValueCodes(kernel spec.Function) {
 	g.NEGL(load)
 	g.KMOVW(load, f.load)
 	g.Label("queries")
-	g.CMPQ(f.left, operand.Imm(vnniSums/2))
+	g.CMPQ(f.left, operand.Imm(vnniQueries/2))
 	g.JG(operand.LabelRef("queries8"))
-	f.group(vnniSums / 2)
-	f.group(vnniSums)
+	f.group(vnniQueries / 2)
+	f.group(vnniQueries)
 	g.Label("done")
 	g.Return()
 	g.toAVX2(kernel)
+}
+
+// findMasks sets the masks of the current columns.
+func (f *vnniValueCodes) findMasks(name string) {
+	g, bits := f.g, f.g.GP32()
+	g.MOVL(operand.U32(0xffff), bits)
+	g.KMOVW(bits, f.there)
+	g.KMOVW(bits, f.second)
+	if !f.int4 { // whose groups have no fewer
+		g.CMPQ(f.columns, operand.Imm(uint64(f.bytes)))
+		g.JGE(operand.LabelRef(name + "masked"))
+		g.MOVL(operand.U32(0xf), bits)
+		g.KMOVW(bits, f.there)
+		g.KXORW(f.second, f.second, f.second)
+		g.Label(name + "masked")
+	}
+	g.KANDW(f.load, f.second, f.secondLoaded)
 }
 
 // rowOrder returns the order of words of two rows for VPERMW, by the column of a lane.
@@ -77,95 +91,93 @@ func (f *vnniValueCodes) group(queries int) {
 	g.Commentf("Up to %d queries.", queries)
 	g.Label(name)
 	f.startColumns(name)
-	places := 1
-	if f.int4 {
-		places = 2
-	}
-	all := g.Vecs(max(vnniSums, places*queries))
-	for _, v := range all {
+	f.findMasks(name)
+	acc := [2][]reg.VecVirtual{g.Vecs(queries), g.Vecs(queries)}
+	for _, v := range slices.Concat(acc[0], acc[1]) {
 		g.Zero(g.Context, v)
 	}
-	acc := slices.Collect(slices.Chunk(all, places*queries)) // for a pair of rows each
-	f.start(name)
+	f.start()
 	count := f.pairCount(name)
-	if len(acc) > 1 {
-		g.INCQ(count)
-		g.SHRQ(operand.Imm(1), count)
-		g.JCC(operand.LabelRef(name + "middle"))
-	}
+	f.ahead.Step(2 * f.bytes)
 	g.AlignLoop()
 	g.Label(name + "pair")
-	for i, sums := range acc {
-		if i > 0 {
-			g.Label(name + "middle")
-		}
-		f.step(sums)
-	}
+	f.step(acc, 1)
+	f.prefetch(name)
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
-	f.lastRow(name, count, func() { f.step(acc[0]) })
-	for i, x := range acc[len(acc)-1] {
-		if len(acc) > 1 {
-			g.VPADDD(x, acc[0][i], acc[0][i])
-		}
-	}
-	f.store(acc[0], queries, name)
+	f.lastRow(name, count, func() { f.step(acc, 0) })
+	f.store(acc, name)
 	f.nextColumns(name)
-	if queries < vnniSums { // these were the last ones
+	if queries < vnniQueries { // these were the last ones
 		g.JMP(operand.LabelRef("done"))
 		return
 	}
-	f.nextQueries(vnniSums)
+	f.nextQueries(vnniQueries)
 	g.JG(operand.LabelRef("queries"))
 }
 
-// step emits the products of two rows and goes on to the next ones. Of int4 the second half of acc
-// has the sums of odd columns.
-func (f *vnniValueCodes) step(acc []reg.VecVirtual) {
-	g, v := f.g, f.g.Vec()
-	emit.LoadFirst(g.Context, emit.At(f.row, 0), v, v.AsX())
-	g.VINSERTI32X4(operand.Imm(1), emit.Indexed(f.row, f.second, 1), v.AsY(), v.AsY())
-	g.VPMOVSXBW(v.AsY(), v)
-	g.VPERMW(v, f.order, v)
+// step emits the products of two rows and goes on to the next ones.
+func (f *vnniValueCodes) step(acc [2][]reg.VecVirtual, second int) {
+	g, row, v := f.g, f.two(second), f.g.Vecs(2)
 	if f.int4 {
-		even, n := g.Vec(), len(acc)/2
-		g.evenOfOdd(v, even)
-		for i := range n {
-			p := g.Vec()
-			g.VPBROADCASTD(emit.At(f.pair, 4*i), p)
-			g.VPDPWSSD(p, even, acc[i])
-			g.VPDPWSSD(p, v, acc[n+i])
-		}
+		emit.LoadFirst(g.Context, row[0], v[1], v[1].AsX())
+		g.VINSERTI32X4(operand.Imm(1), row[1], v[1].AsY(), v[1].AsY())
+		g.VPMOVSXBW(v[1].AsY(), v[1])
+		g.VPERMW(v[1], f.order, v[1])
+		g.evenOfOdd(v[1], v[0])
 	} else {
-		for i, sum := range acc {
-			g.VPDPWSSD_BCST(emit.At(f.pair, 4*i), v, sum)
+		rows := g.Vecs(2)
+		for i, x := range rows {
+			g.VMOVUPS_Z(row[i], f.there, x.AsY())
+			g.VPMOVSXBW(x.AsY(), x)
+		}
+		g.VPUNPCKLWD(rows[1], rows[0], v[0])
+		g.VPUNPCKHWD(rows[1], rows[0], v[1])
+	}
+	for i := range acc[0] {
+		p := g.Vec()
+		g.VPBROADCASTD(emit.At(f.pair, 4*i), p)
+		for half, x := range v {
+			g.VPDPWSSD(p, x, acc[half][i])
 		}
 	}
 	f.nextPair()
-	f.prefetch()
 }
 
 // store is valueCodes's: without load sums are added to -0, which changes none of them.
-func (f *vnniValueCodes) store(acc []reg.VecVirtual, queries int, name string) {
+func (f *vnniValueCodes) store(acc [2][]reg.VecVirtual, name string) {
 	g, to, unit := f.g, f.g.GP64(), f.g.GP64()
 	y := g.Vec() // one, as avo lets a blend read what it writes: it lives from the start on
 	f.output(to)
 	g.MOVQ(f.unit, unit)
-	for i, x := range acc[:queries] {
-		columns := []reg.VecVirtual{x}
+	for i, x := range acc[0] {
+		columns, other := [2]reg.VecVirtual{g.Vec(), x}, acc[1][i]
 		if f.int4 {
-			columns = []reg.VecVirtual{g.Vec(), x}
-			g.VPUNPCKLDQ(acc[queries+i], x, columns[0])
-			g.VPUNPCKHDQ(acc[queries+i], x, x)
+			g.VPUNPCKLDQ(other, x, columns[0])
+			g.VPUNPCKHDQ(other, x, x)
+		} else {
+			const first, last, interleaved = 0x44, 0xee, 0xd8
+			g.VSHUFI32X4(operand.U8(first), other, x, columns[0])
+			g.VSHUFI32X4(operand.U8(last), other, x, x)
+			for _, x := range columns {
+				g.VSHUFI32X4(operand.U8(interleaved), x, x, x)
+			}
 		}
 		for half, x := range columns {
-			m := emit.At(to, half*g.VecBytes())
+			m, load := emit.At(to, half*g.VecBytes()), f.load
+			if half > 0 {
+				load = f.secondLoaded
+			}
 			g.VCVTDQ2PS(x, x)
-			g.VBLENDMPS(m, f.minusZero, f.load, y)
+			g.VBLENDMPS(m, f.minusZero, load, y)
 			g.VFMADD231PS_BCST(emit.At(unit, 4*i), x, y)
-			g.VMOVUPS(y, m)
+			if half > 0 {
+				g.VMOVUPS(y, f.second, m)
+			} else {
+				g.VMOVUPS(y, m)
+			}
 		}
-		if i+1 == queries {
+		if i+1 == len(acc[0]) {
 			break
 		}
 		g.ADDQ(f.ldo, to)

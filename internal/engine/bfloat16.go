@@ -133,23 +133,20 @@ func (t *tile) roundDropped() {
 }
 
 // The steps of few rows, whose kernels are SkinnyKernels.QKEvenOdd and PVEvenOdd: they take keys
-// and values as they lie in memory, and copies where too few lie at equal distances. If there are
-// too few keys, the last one is repeated.
+// and values as they lie in memory. If there are too few keys, the last one is repeated.
 
 func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 	w, d, top := t.Lanes, t.job.d(), t.orIgnored(top)
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		k, stride, got, next, far := t.keys().Halves(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
-		if got < ukernel.SkinnyKeys && part.Len() >= ukernel.SkinnyKeys { // a page ends
-			k, stride, got, next, far = t.keys().WholeHalves(t.Head, t.Key(part.Lo), min(part.Len(), contract.BF16Segment))
-		}
+		k, off, next := t.keys().HalvesAnywhere(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		s := t.scoresFrom(part)
-		if n = got; n < ukernel.SkinnyKeys {
-			k, s = t.keys().RepeatedHalves(t.Head, t.Key(part.Lo), n), t.scratch.segment[:ukernel.SkinnyKeys*w]
-			stride, got, next, far = d, ukernel.SkinnyKeys, k, 0
+		if n = len(off); n < ukernel.SkinnyKeys {
+			var repeated [ukernel.SkinnyKeys]int
+			off = repeat(&repeated, off)
+			next, s = off, t.scratch.segment[:ukernel.SkinnyKeys*w]
 		}
-		t.job.tier.Skinny().QKEvenOdd(s, k, stride, t.q, t.N, got, d, t.job.derived.scale, top, next, far)
-		if n < got {
+		t.job.tier.Skinny().QKEvenOdd(s, k, off, t.q, t.N, d, t.job.derived.scale, top, next)
+		if n < ukernel.SkinnyKeys {
 			copy(t.scoresFrom(part), s[:n*w])
 		}
 	}
@@ -158,7 +155,7 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 // skinnyBFloat16Values takes whole segments, of which the first and the last one of a block may be
 // short: PVEvenOdd counts them from the first row that it is given. Rows that 16 does not divide
 // are read with numbers of the rows that follow them, whose outputs are left out, or copied with
-// zeros where no query sees these. Segments that lie on several pages are copied, too.
+// zeros where no query sees these.
 func skinnyBFloat16Values(t *tile) {
 	t.roundDropped()
 	o, dv, keys := t.room(), kvrows.WholeColumns(&t.job.Call.V), t.block.keys
@@ -172,14 +169,15 @@ func skinnyBFloat16Values(t *tile) {
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
 			most = min(most, contract.BF16Segment-past)
 		}
-		v, stride, got, next, far := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv), t.seenFrom(keys))
-		if n = got; n < keys.Len() {
+		v, off, next := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv), t.seenFrom(keys))
+		if n = len(off); n < keys.Len() {
 			n = max(0, n-(keys.Lo+n)%contract.BF16Segment)
 		}
 		if n == 0 {
-			v, stride, n, next, far = t.values().WholeHalves(t.Head, t.Key(keys.Lo), min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment))
+			v, off = t.values().WholeHalves(t.Head, t.Key(keys.Lo), min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment))
+			n, next = len(off), off
 		}
-		t.job.tier.Skinny().PVEvenOdd(to, dv, v, stride, p, t.Lanes, t.N, n, dv, load, next, far)
+		t.job.tier.Skinny().PVEvenOdd(to, dv, v, off[:n], p, t.Lanes, t.N, dv, load, next[:n])
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {
 		copy(o[lane*ldo:][:ldo], to[lane*dv:])

@@ -312,21 +312,43 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 		if group > ukernel.CodesColumns {
 			most = min(most, stripKeys)
 		}
-		k, stride, got, next, far := t.keys().Codes(t.Head, t.Key(part.Lo), most, t.seenFrom(part), as4)
-		if n = got; n < most && n > ukernel.SkinnyKeys { // the rest is gathered with rows of the next page
-			n -= n % ukernel.SkinnyKeys
+		lo := t.Key(part.Lo)
+		k, off, next := t.keys().Codes(t.Head, lo, most, min(most, ukernel.SkinnyKeys), t.seenFrom(part), as4)
+		n = len(off)
+		var repeated [ukernel.SkinnyKeys]int
+		isShort, lsc := n < len(repeated), max(n, len(repeated))
+		if isShort {
+			off = repeat(&repeated, off)
+			next = off
 		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
-			from := at >> shiftOf(as4)
-			kernel(ukernel.QKCodesArgs{S: s, K: k[from:], Ldk: stride, Scales: scales, Lsc: n, Group: group, Q: t.pairs[at/2*lanes:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(from, len(next)):], Far: far})
+			from, to := at>>shiftOf(as4), s
+			if isShort {
+				to = t.scratch.rounded[lsc*t.Lanes:][:lsc*t.Lanes] // eachStrip takes as many before them
+			}
+			kernel(ukernel.QKCodesArgs{S: to, K: k[from:], Off: off, Scales: scales, Lsc: lsc, Group: group, Q: t.pairs[at/2*lanes:], Unit: t.unit, N: t.N, D: w, Max: top, Next: next})
+			if isShort {
+				copy(s, to[:n*t.Lanes])
+			}
 		}
-		scales := t.keys().KeyScales(t.Head, t.Key(part.Lo), n)
 		if group <= ukernel.CodesColumns {
-			product(t.scoresFrom(part), 0, d, group, scales, t.orIgnored(top))
+			scales := t.keys().AnyKeyScales
+			if isShort {
+				scales = t.keys().RepeatedKeyScales
+			}
+			product(t.scoresFrom(part), 0, d, group, scales(t.Head, lo, n), t.orIgnored(top))
 			continue
 		}
-		t.eachStrip(part.Lo, n, scales, 1, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:n], top) })
+		t.eachStrip(part.Lo, n, t.keys().AnyKeyScales(t.Head, lo, n), 1, top, func(s []float32, at, w int, _ []float32, _ int, top []float32) { product(s, at, w, w, ones[:lsc], top) })
 	}
+}
+
+// repeat returns offsets of rows, and then of the last of them again, up to as many as kernels take.
+func repeat(to *[ukernel.SkinnyKeys]int, off []int) []int {
+	for i := range to {
+		to[i] = off[min(i, len(off)-1)]
+	}
+	return to[:]
 }
 
 func skinnyIntegersValues(t *tile) {
@@ -335,22 +357,31 @@ func skinnyIntegersValues(t *tile) {
 	if as4 {
 		product = kernels.PVCodes4
 	}
-	o, units, ldo := t.room(), s.units[:], t.job.dv()
+	o, units, ldo, keys := t.room(), s.units[:], t.job.dv(), t.block.keys
 	to := o
 	dv, group := kvrows.CodeColumns(&t.job.Call.V)
 	if dv > ldo {
 		to = s.rounded
 	}
-	for part := range segments(t.block.keys) {
+	var (
+		v         []int8
+		off, next []int
+		lo        int // the first of the rows off
+	)
+	all, lsc := t.values().AnyScales(t.Head, t.Key(keys.Lo), keys.Len())
+	for part := range segments(keys) {
 		n := part.Len()
-		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n, t.seenFrom(part), as4)
+		if part.Hi > lo+len(off) {
+			lo = part.Lo
+			v, off, next = t.values().Codes(t.Head, t.Key(lo), keys.Hi-lo, n, t.seenFrom(part), as4)
+		}
+		at := part.Lo - lo
+		rows, soon, scales := off[at:][:n], next[at:][:n], all[(part.Lo-keys.Lo)*lsc:]
 		lpg := ints.CeilDiv(n, 2) * lanes
-		scales, lsc := t.values().SegmentScales(t.Head, t.Key(part.Lo), n)
 		for at, columns := 0, 0; at < dv; at += columns {
 			columns = min(dv-at, len(s.units)/lanes*group)
 			ldp := t.pairsOfWeights(part, scales[at/group:], lsc, columns/group, lpg)
-			from := at >> shiftOf(as4)
-			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[from:], Ldv: stride, Pairs: s.pairs, Ldp: ldp, Lpg: lpg, Unit: units, Group: group, N: t.N, M: n, Dv: columns, Load: part.Lo > t.block.keys.Lo, Next: next[min(from, len(next)):]})
+			product(ukernel.PVCodesArgs{O: to[at:], Ldo: dv, V: v[at>>shiftOf(as4):], Off: rows, Pairs: s.pairs, Ldp: ldp, Lpg: lpg, Unit: units, Group: group, N: t.N, Dv: columns, Load: part.Lo > keys.Lo, Next: soon})
 		}
 	}
 	for lane := 0; dv > ldo && lane < t.N; lane++ {

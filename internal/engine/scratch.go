@@ -78,9 +78,9 @@ func (s *scratch) fit(j *Job) {
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
 	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.DynamicInt12, BFloat16: j.Call.BFloat16, Halves: j.plan.shape.unit, Listed: j.derived.listed || j.derived.tree, Path: j.treeQueries()}
-	need.WholeHalves, need.SmallPages = j.plan.shape.wholeHalves, j.plan.shape.kSmall
+	need.SmallPages = j.plan.shape.kSmall
 	s.keys.Fit(m, &j.Call.K, need)
-	need.Gather, need.Columns, need.SmallPages = !j.plan.shape.skinny, true, j.plan.shape.vSmall
+	need.Gather, need.Columns, need.SmallPages, need.WholeHalves = !j.plan.shape.skinny, true, j.plan.shape.vSmall, j.plan.shape.wholeHalves
 	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.DynamicInt12 {
 		s.fitIntegers(j)
@@ -168,6 +168,10 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	switch {
 	case !x.IsPaged():
 		return false
+	case j.takesOffsets(x):
+		if least = tableKeys; n%ukernel.SkinnyKeys == 0 {
+			least /= 2
+		}
 	case j.Call.BFloat16, j.Call.DynamicInt12 && !j.plan.allSkinny:
 		most := 3 * segment
 		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
@@ -177,10 +181,6 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 			}
 		}
 		return n < least || n%segment != 0 && n < most
-	case j.takesAnywhere(x) && j.plan.allSkinny:
-		if least = tableKeys; n%ukernel.SkinnyKeys == 0 {
-			least /= 2
-		}
 	case j.takesAnywhere(x): // some rows of queries are for tiles, which copy
 	case j.Call.DynamicInt12:
 		least = segment
@@ -188,6 +188,21 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 		least = runKeys
 	}
 	return n < least
+}
+
+// takesOffsets tells whether all tiles take kernels for few rows of queries, and these take rows of x
+// from anywhere.
+func (j *Job) takesOffsets(x *view.Tensor) bool {
+	isKeys := x == &j.Call.K
+	switch {
+	case !j.plan.allSkinny:
+		return false
+	case j.Call.BFloat16:
+		return x.DType() == view.BFloat16 && (isKeys || kvrows.WholeColumns(x) == x.Dim(3))
+	case j.Call.DynamicInt12:
+		return kvrows.CodesLieAnywhere(x, isKeys && j.keys4() || !isKeys && j.values4())
+	}
+	return j.takesAnywhere(x)
 }
 
 // scalesOf returns how many scales a row of x has.

@@ -84,7 +84,7 @@ func keyCodes4(a ukernel.QKCodesArgs) {
 // places in rows of pairs. The columns of one query may be in order.
 func scoresOfCodes(a ukernel.QKCodesArgs, inOrder bool, code func(row []int8, x int) int8, place func(x int) (row, half int)) {
 	w := len(a.Max)
-	for j := range a.M {
+	for j := range a.Off {
 		for lane := range (a.N + 3) / 4 * 4 {
 			from, s := min(lane, a.N-1), float32(0)
 			for g := 0; g < a.D; g += a.Group {
@@ -95,7 +95,7 @@ func scoresOfCodes(a ukernel.QKCodesArgs, inOrder bool, code func(row []int8, x 
 					if a.N == 1 && inOrder {
 						at, half = x/2, x%2
 					}
-					sum += int(int16(a.Q[at]>>(half*16))) * int(code(a.K[j*a.Ldk:], x))
+					sum += int(int16(a.Q[at]>>(half*16))) * int(code(a.K[a.Off[j]:], x))
 				}
 				if y := float32(float32(sum) * a.Unit[from]); g == 0 {
 					s = float32(y * scale)
@@ -144,8 +144,8 @@ func sumsOfCodes(a ukernel.PVCodesArgs, code func(row []int8, e int) int8) {
 	for i := range a.N {
 		for e := range a.Dv {
 			sum := int32(0)
-			for j := range a.M {
-				sum += int32(int16(a.Pairs[e/a.Group*a.Lpg+j/2*a.Ldp+i]>>(j%2*16))) * int32(code(a.V[j*a.Ldv:], e))
+			for j, at := range a.Off {
+				sum += int32(int16(a.Pairs[e/a.Group*a.Lpg+j/2*a.Ldp+i]>>(j%2*16))) * int32(code(a.V[at:], e))
 			}
 			o, u := &a.O[i*a.Ldo+e], a.Unit[e/a.Group*a.Ldp+i]
 			if a.Load {
@@ -315,7 +315,7 @@ func keyCodes4Cases(w int) []kernelCase { return casesOfKeys(w, ukernel.CodesCol
 func casesOfKeys(w, step int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
 		for group := step; group <= ukernel.CodesColumns; group += step {
-			for _, m := range []int{1, 2, 3, 4, 7, 8, 15, 16, 19, 35} {
+			for _, m := range []int{16, 17, 19, 23, 24, 31, 32, 35} {
 				i := len(list)
 				list = append(list, keyCodesCase{n, m, 1 + i%3*(i/3%2), group, i % 2 * 3, step == ukernel.CodesColumns4, i%5 == 0, testutil.KindOf(i)})
 			}
@@ -341,12 +341,13 @@ func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 	c.values.Fill(r, scales, c.groups, c.m, lsc)
 	s, top := a.Matrix("s", c.m, w, w, testutil.NaN), a.Vector("max", w, 0)
 	maxima(r, top, c.values)
+	off, next := anyOrder(a, r, "off", c.m, ldk), anyOrder(a, r, "next", c.m, ldk)
 	return func(p *kernelSet) {
 		kernel := p.Skinny.QKCodes
 		if c.as4 {
 			kernel = p.Skinny.QKCodes4
 		}
-		kernel(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: lsc, Group: c.group, Q: q, Unit: unit, N: c.n, M: c.m, D: d, Max: top, Next: k, Far: 16 * ldk})
+		kernel(ukernel.QKCodesArgs{S: s, K: k, Off: off, Scales: scales, Lsc: lsc, Group: c.group, Q: q, Unit: unit, N: c.n, D: d, Max: top, Next: next})
 	}
 }
 
@@ -430,12 +431,13 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 	}
 	o := a.Matrix("o", c.n, c.dv, ld, testutil.Canary)
 	testutil.Dyadics.Fill(r, o, c.n, c.dv, ld)
+	off, next := anyOrder(a, r, "off", c.m, ldv), anyOrder(a, r, "next", c.m, ldv)
 	return func(p *kernelSet) {
 		kernel := p.Skinny.PVCodes
 		if c.as4 {
 			kernel = p.Skinny.PVCodes4
 		}
-		kernel(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ldv, Pairs: pairs, Ldp: w, Lpg: lpg, Unit: unit, Group: c.group, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
+		kernel(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Off: off, Pairs: pairs, Ldp: w, Lpg: lpg, Unit: unit, Group: c.group, N: c.n, Dv: c.dv, Load: c.load, Next: next})
 	}
 }
 
@@ -638,8 +640,8 @@ var codesMutants = []mutant{
 	{"Skinny.PVCodes", "the last of an odd number of rows is left out", func(p *kernelSet) {
 		f := p.Skinny.PVCodes
 		p.Skinny.PVCodes = func(a ukernel.PVCodesArgs) {
-			if a.M > 1 {
-				a.M &^= 1
+			if m := len(a.Off); m > 1 {
+				a.Off = a.Off[:m&^1]
 			}
 			f(a)
 		}
@@ -660,8 +662,8 @@ var codesMutants = []mutant{
 	{"Skinny.PVCodes4", "the last of an odd number of rows is left out", func(p *kernelSet) {
 		f := p.Skinny.PVCodes4
 		p.Skinny.PVCodes4 = func(a ukernel.PVCodesArgs) {
-			if a.M > 1 {
-				a.M &^= 1
+			if m := len(a.Off); m > 1 {
+				a.Off = a.Off[:m&^1]
 			}
 			f(a)
 		}

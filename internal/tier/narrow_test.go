@@ -109,15 +109,15 @@ func (c halvesCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 // referenceEvenOdd adds the skinny kernels for products in bfloat16: the kernels of query tiles, on
 // factors.
 func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
-	widened := func(x []uint16, ld, n, d int) []float32 {
-		wide := make([]float32, n*d)
+	widened := func(x []uint16, off []int, d int) []float32 {
+		wide := make([]float32, len(off)*d)
 		for i := range wide {
-			wide[i] = scalar.RoundBF16(scalar.BF16(x[i/d*ld+i%d]))
+			wide[i] = scalar.RoundBF16(scalar.BF16(x[off[i/d]/2+i%d]))
 		}
 		return wide
 	}
-	f.QKEvenOdd = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
-		w, wide := len(max), widened(k, ldk, m, d)
+	f.QKEvenOdd = func(s []float32, k []uint16, off []int, q []float32, n, d int, scale float32, max []float32, _ []int) {
+		w, m, wide := len(max), len(off), widened(k, off, d)
 		for lane := range (n + 3) / 4 * 4 {
 			testutil.GemmEvenOdd(1, s[lane:], w, wide, d, 1, q[min(lane, n-1):], w, m, d, false)
 			for j := range m {
@@ -126,11 +126,11 @@ func referenceEvenOdd(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 			}
 		}
 	}
-	f.PVEvenOdd = func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
-		wide := widened(v, ldv, m, dv)
+	f.PVEvenOdd = func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+		wide := widened(v, off, dv)
 		for i := range n {
 			for e := range dv {
-				testutil.GemmEvenOdd(1, o[i*ldo+e:], 1, wide[e:], 1, dv, p[i:], ldp, 1, m, load)
+				testutil.GemmEvenOdd(1, o[i*ldo+e:], 1, wide[e:], 1, dv, p[i:], ldp, 1, len(off), load)
 			}
 		}
 	}
@@ -294,6 +294,7 @@ func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 	s := a.Matrix("s", c.m, w, w, testutil.NaN)
 	top := a.Vector("max", w, 0)
 	maxima(r, top, c.values)
+	off, next := anyOrder(a, r, "off", c.m, 2*ldk), anyOrder(a, r, "next", c.m, 2*ldk)
 	return func(p *kernelSet) {
 		switch c.typ {
 		case f16:
@@ -301,7 +302,7 @@ func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 		case bf16:
 			p.Skinny.QKBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
 		case factors:
-			p.Skinny.QKEvenOdd(s, k.u16, ldk, q, c.n, c.m, c.d, 0.7, top, k.u16, 16*ldk)
+			p.Skinny.QKEvenOdd(s, k.u16, off, q, c.n, c.d, 0.7, top, next)
 		default:
 			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: k.i8, Ldk: ldk, Scales: k.scales, Lsc: lsc, Group: c.group, Q: q, N: c.n, M: c.m, D: c.d, Max: top, Next: k.i8, Far: 16 * ldk})
 		}
@@ -349,6 +350,7 @@ func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 	ldv, ldo, lsc := c.dv+c.gapV, c.dv+c.gapO, groups+c.gapV
 	v := newNarrowRows(a, r, "v", c.typ, c.values, c.m, c.dv, ldv, c.m, groups, lsc)
 	p, o := c.weights(a, r, w), c.output(a, r)
+	off, next := anyOrder(a, r, "off", c.m, 2*ldv), anyOrder(a, r, "next", c.m, 2*ldv)
 	return func(k *kernelSet) {
 		switch c.typ {
 		case f16:
@@ -356,7 +358,7 @@ func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 		case bf16:
 			k.Skinny.PVBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		case factors:
-			k.Skinny.PVEvenOdd(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
+			k.Skinny.PVEvenOdd(o, ldo, v.u16, off, p, w, c.n, c.dv, c.load, next)
 		default:
 			k.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: ldo, V: v.i8, Ldv: ldv, Scales: v.scales, Lsc: lsc, Group: c.group, P: p, Ldp: w, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v.i8, Far: 16 * ldv})
 		}
@@ -401,7 +403,11 @@ func (k narrowRows) scores(p *kernelSet, typ element, d int) []float32 {
 		case bf16:
 			p.Skinny.QKBF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
 		case factors:
-			p.Skinny.QKEvenOdd(s, u16, d, q, 1, blockKeys, d, 1, top, u16, 0)
+			off := make([]int, blockKeys)
+			for i := range off {
+				off[i] = 2 * i * d
+			}
+			p.Skinny.QKEvenOdd(s, u16, off, q, 1, d, 1, top, off)
 		default:
 			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: i8, Ldk: d, Scales: k.scales[j:], Lsc: blockKeys, Group: d, Q: q, N: 1, M: blockKeys, D: d, Max: top, Next: i8})
 		}
@@ -421,7 +427,7 @@ func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
 		case bf16:
 			p.Skinny.PVBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		case factors:
-			p.Skinny.PVEvenOdd(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
+			p.Skinny.PVEvenOdd(o, dv, u16, []int{0}, one, 1, 1, dv, false, []int{0})
 		default:
 			p.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: i8, Ldv: dv, Scales: v.scales[at/group:], Group: group, P: one, Ldp: 1, N: 1, M: 1, Dv: dv, Next: i8})
 		}
@@ -486,15 +492,16 @@ var narrowMutants = []mutant{
 	}},
 	{"Skinny.QKEvenOdd", "keys are no factors", func(p *kernelSet) {
 		f := p.Skinny.QKEvenOdd
-		p.Skinny.QKEvenOdd = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int) {
-			f(s, k, ldk, q, n, m, d, scale, max, next, far)
-			if x := k[0] &^ 0x8000; x > 0 && x < 0x2380 && scalar.BF16(k[0])*q[0] != 0 {
-				s[0] += scalar.BF16(k[0]) * q[0]
+		p.Skinny.QKEvenOdd = func(s []float32, k []uint16, off []int, q []float32, n, d int, scale float32, max []float32, next []int) {
+			f(s, k, off, q, n, d, scale, max, next)
+			first := k[off[0]/2]
+			if x := first &^ 0x8000; x > 0 && x < 0x2380 && scalar.BF16(first)*q[0] != 0 {
+				s[0] += scalar.BF16(first) * q[0]
 			}
 		}
 	}},
 	{"Skinny.PVEvenOdd", "one chain for all rows", func(p *kernelSet) {
-		p.Skinny.PVEvenOdd = p.Skinny.PVBF16
+		p.Skinny.PVEvenOdd = p.Skinny.PVRowsBF16
 	}},
 	{"Skinny.PVBF16", "a half is rounded to 7 bits", func(p *kernelSet) {
 		f := p.Skinny.PVBF16

@@ -126,13 +126,14 @@ func skinnyCases(p *kernelSet) (cases []skinnyCase) {
 	add("PVRowsF8", d, k.PVRowsF8E4M3 != nil, func(x, _ unsafe.Pointer, n, m int) {
 		k.PVRowsF8E4M3(o, d, numbers[byte](x, m), bytes[:m], s, w, n, d, false, far[:m])
 	})
-	add("QKCodes", d, k.QKCodes != nil, func(x, next unsafe.Pointer, n, m int) {
-		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Group: d, Q: pairs, Unit: top, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
+	add("QKCodes", d, k.QKCodes != nil, func(x, _ unsafe.Pointer, n, m int) {
+		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Off: bytes[:m], Scales: scales, Group: d, Q: pairs, Unit: top, N: n, D: d, Max: top, Next: far[:m]})
 	})
-	add("PVCodes", d, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
-		v, then := numbers[int8](x, m), numbers[int8](next, m)
+	add("PVCodes", d, k.PVCodes != nil, func(x, _ unsafe.Pointer, n, m int) {
+		v := numbers[int8](x, m)
 		for j := 0; j < m; j += ukernel.ValueSegment {
-			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v[j*d:], Ldv: d, Pairs: pairs, Ldp: w, Unit: top, Group: d, N: n, M: min(ukernel.ValueSegment, m-j), Dv: d, Load: j > 0, Next: then[j*d:]})
+			end := min(j+ukernel.ValueSegment, m)
+			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v, Off: bytes[j:end], Pairs: pairs, Ldp: w, Unit: top, Group: d, N: n, Dv: d, Load: j > 0, Next: far[j:end]})
 		}
 	})
 	return cases

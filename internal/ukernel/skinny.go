@@ -76,34 +76,35 @@ type SkinnyKernels struct {
 	// followed at the same distance. Where a tier has none, such rows are widened to float32.
 	HalvesE4M3, HalvesE5M2 func(dst []uint16, ldd int, src []byte, lds, n, d int)
 
-	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16, of which those
-	// below 2^-56 in magnitude count as +0. dv is a multiple of SkinnyGroup. Where a tier has none,
+	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16 whose rows lie
+	// anywhere, see QKRows. Numbers below 2^-56 in magnitude count as +0. dv is a multiple of SkinnyGroup. Where a tier has none,
 	// few rows take the kernels of tiles.
 	//
 	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded,
 	// before max. q has rows of -0 after row d-1 up to a multiple of SkinnyColumns. The lanes of q
 	// up to a multiple of 8 may be read. Those from n up to a multiple of 4 repeat lane n-1; those
 	// after them stay, and so do their maxima.
-	QKEvenOdd func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, next []uint16, far int)
+	QKEvenOdd func(s []float32, k []uint16, off []int, q []float32, n, d int, scale float32, max []float32, next []int)
 
 	// PVEvenOdd is the product of n lanes of the weights p with m ≥ 1 rows of V, in segments of
 	// BF16Segment rows:
 	//
-	//	o[i·ldo+e] = the sum of Products.GemmEvenOdd of p[j·ldp+i] and v[j·ldv+e] over j = 0..m-1
+	//	o[i·ldo+e] = the sum of Products.GemmEvenOdd of p[j·ldp+i] and column e of row j of V over j < m
 	//
 	// With load o itself is the first summand. The lanes of p up to a multiple of 8 may be read.
 	// i < n, e < dv.
-	PVEvenOdd func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
+	PVEvenOdd func(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, next []int)
 
 	// QKCodes, Pairs and PVCodes are products of integers. In place of q̂ and the weights they take
 	// integers q and p and their units, as LaneKernels.Round makes them with 10 and 11 bits: q is
 	// at most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
 	// rounded as float32.
 	//
-	// QKCodes takes d columns of m ≥ 1 keys. group neighbours of a row share a scale, a multiple of
-	// SkinnyGroup and at most CodesColumns; the scales lie as for QKInt8:
+	// QKCodes takes d columns of m ≥ SkinnyKeys keys that lie anywhere, see QKRows. group neighbours
+	// of a row share a scale, a multiple of SkinnyGroup and at most CodesColumns; the scales lie as
+	// for QKInt8:
 	//
-	//	a[g]        = sum of q[lane][x]·k[j·ldk+x] over the columns x of group g
+	//	a[g]        = sum of q[lane][x]·k[off[j]+x] over the columns x of group g
 	//	x[g]        = unit[lane]·float32(a[g])
 	//	s[j·w+lane] = x[0]·scales[j], and then for g = 1, 2, ...
 	//	s[j·w+lane] = fma(x[g], scales[g·lsc+j], s[j·w+lane])
@@ -114,9 +115,9 @@ type SkinnyKernels struct {
 	// query, q[x] has columns 2x and 2x+1.
 	QKCodes func(a QKCodesArgs)
 
-	// QKCodes4 is QKCodes for integers of 4 bits, as Converters.WidenInt4 takes them: ldk, next and
-	// far count bytes. group and d are multiples of CodesColumns4. q has pairs of columns: in
-	// q[(4x+i)·w+lane], i < 4, column 8x+i is the low half and 8x+i+4 the high one.
+	// QKCodes4 is QKCodes for integers of 4 bits, as Converters.WidenInt4 takes them. group and d are
+	// multiples of CodesColumns4. q has pairs of columns: in q[(4x+i)·w+lane], i < 4, column 8x+i is
+	// the low half and 8x+i+4 the high one.
 	QKCodes4 func(a QKCodesArgs)
 
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
@@ -133,16 +134,15 @@ type SkinnyKernels struct {
 	// on, four side by side. There are len(unit)/4 groups.
 	GroupPairs func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
-	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment.
-	// group neighbours of a row share integers and units, a multiple of SkinnyGroup that divides
-	// dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
+	// PVCodes is the product of n lanes of such integers with m rows of V that lie anywhere, see
+	// PVRows, 1 ≤ m ≤ ValueSegment. group neighbours of a row share integers and units, a multiple of
+	// SkinnyGroup that divides dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
 	//
-	//	x          = float32(sum of p[j][i]·v[j·ldv+e], j < m)
+	//	x          = float32(sum of p[j][i]·v[off[j]+e], j < m)
 	//	o[i·ldo+e] = x·u[i], or with load fma(x, u[i], o[i·ldo+e])
 	PVCodes func(a PVCodesArgs)
 
-	// PVCodes4 is PVCodes for integers of 4 bits: ldv and next count bytes. group is a multiple of
-	// CodesColumns4.
+	// PVCodes4 is PVCodes for integers of 4 bits. group is a multiple of CodesColumns4.
 	PVCodes4 func(a PVCodesArgs)
 
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
@@ -250,18 +250,16 @@ type QKRowsInt8Args struct {
 type QKCodesArgs struct {
 	S      []float32
 	K      []int8
-	Ldk    int
+	Off    []int // of the rows of K from its start, in bytes
 	Scales []float32
 	Lsc    int // floats from one group's scales to the next group's
 	Group  int // columns that share a scale
 	Q      []int32
 	Unit   []float32
 	N      int // queries
-	M      int // rows of K and S
 	D      int // columns of K
 	Max    []float32
-	Next   []int8 // prefetch hint
-	Far    int    // prefetch hint
+	Next   []int // prefetch hint, as long as Off
 }
 
 // PVCodesArgs are the arguments of SkinnyKernels.PVCodes. Names are as in its contract.
@@ -269,17 +267,16 @@ type PVCodesArgs struct {
 	O     []float32
 	Ldo   int
 	V     []int8
-	Ldv   int
+	Off   []int   // of the rows of V from its start, in bytes
 	Pairs []int32 // of SkinnyKernels.Pairs
 	Ldp   int     // from a pair of rows to the next, GroupLanes or a multiple of the lanes of the narrowest tile; all up to there may be read
 	Lpg   int     // from the pairs of a group to the next group's
 	Unit  []float32
 	Group int // columns that share pairs
 	N     int // rows of O
-	M     int // rows of V
 	Dv    int // columns of V and O
 	Load  bool
-	Next  []int8 // prefetch hint
+	Next  []int // prefetch hint, as long as Off
 }
 
 // The lengths of the contract's segments, in steps of a product.

@@ -214,13 +214,15 @@ func (t *Tensor) checkPages(arg string) *check.Failure {
 		if len(pages[b]) < need {
 			return wrong(fmt.Sprintf("%d pages for batch row %d", len(pages[b]), b), fmt.Sprintf("at least %d, for its length %d in pages of %d", need, n, size))
 		}
+		all := uint32(t.rows.count)
 		for i, page := range pages[b][:need] {
+			if uint32(page) < all {
+				continue
+			}
 			if page == GivenBack {
 				return wrong(fmt.Sprintf("page number %d of batch row %d, which its sequence has given back", i, b), "a view that was made after the sequence changed")
 			}
-			if page < 0 || page >= t.rows.count {
-				return wrong(fmt.Sprintf("page %d, number %d of batch row %d", page, i, b), fmt.Sprintf("0 to %d", t.rows.count-1))
-			}
+			return wrong(fmt.Sprintf("page %d, number %d of batch row %d", page, i, b), fmt.Sprintf("0 to %d", t.rows.count-1))
 		}
 	}
 	return nil

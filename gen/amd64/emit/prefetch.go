@@ -35,8 +35,8 @@ import (
 //
 // Rows that lie anywhere have a table of offsets in place of next. Nothing is prefetched for them
 // far after, as the table may say which rows are needed when. Then base is the place of the table
-// for the current keys, and the capacity the place of the current row. The stream goes on behind
-// the last row of the table.
+// for the current keys, and the capacity the place of the current row. The capacity of off is the
+// table's last place. The stream goes on behind the last row of the table.
 type Prefetch struct {
 	*Gen
 	rows, last         operand.Mem // with a table: what offsets count from, its last place
@@ -76,9 +76,8 @@ func (g *Gen) NewPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 // NewRowPrefetch prepares a stream of rows that begin at offsets from the address that base holds.
 func (g *Gen) NewRowPrefetch(base operand.Mem, columns string, e spec.Element, step, level int) *Prefetch {
 	next, last := g.Param("next"), g.SliceLen("next")
-	p := &Prefetch{Gen: g, step: step, level: level, address: g.GP64(), left: g.GP64(), rows: g.Frame(8), last: g.Frame(8),
+	p := &Prefetch{Gen: g, step: step, level: level, address: g.GP64(), left: g.GP64(), rows: base, last: g.Memory(g.Param("off").Cap()),
 		Base: g.Memory(next.Base()), length: g.Memory(next.Len()), gap: g.Memory(next.Cap())}
-	g.Move(base, p.rows)
 	g.SHLQ(operand.Imm(3), last)
 	g.ADDQ(p.Base, last)
 	g.SUBQ(operand.Imm(8), last)
@@ -98,6 +97,9 @@ func (p *Prefetch) LevelFrom(m operand.Mem, second int) { p.chooses, p.second = 
 
 // Into sets the level of the cache for the nearer address.
 func (p *Prefetch) Into(level int) { p.level = level }
+
+// Step sets the bytes of a step, of which those of a row are a multiple.
+func (p *Prefetch) Step(bytes int) { p.step = bytes }
 
 // Start goes to the part for the current keys.
 func (p *Prefetch) Start() {
@@ -121,7 +123,7 @@ func (p *Prefetch) toRow(at reg.GPVirtual) {
 
 // Lines prefetches some lines of a step, as far as it has them. name is the name of labels.
 func (p *Prefetch) Lines(name string, lines ...int) {
-	lines = slices.DeleteFunc(lines, func(i int) bool { return i >= p.step/spec.LineBytes })
+	lines = slices.DeleteFunc(lines, func(i int) bool { return i > 0 && i >= p.step/spec.LineBytes })
 	if len(lines) == 0 {
 		return
 	}

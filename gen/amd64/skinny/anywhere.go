@@ -31,7 +31,7 @@ func (g *gen) qkRows(k spec.Element) {
 		v.Ahead = g.aheadFrom(k)
 	}
 	f := g.newQK(k, v)
-	f.left, f.jump, f.turn, f.loaded = g.Memory(g.Param("off").Len()), g.Memory(g.Param("off").Cap()), g.Frame(8), g.Frame(8)
+	f.left, f.jump, f.turn, f.loaded = g.Memory(g.Param("off").Len()), g.Frame(8), g.Frame(8), g.Frame(8)
 	f.prefetch = g.NewRowPrefetch(g.Memory(g.Param("k").Base()), "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
 	f.k, f.off = []reg.GPVirtual{g.Slice("k")}, g.Slice("off")
 	f.tiles()

@@ -17,12 +17,13 @@ import (
 // its columns: a mask leaves out the others.
 func (g *gen) PVEvenOdd() {
 	g.Kernel(spec.PVEvenOdd)
-	f := &evenOddPV{g: g, ldv: g.StrideOf("ldv", spec.BF16), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
-		columns: g.Memory(g.Param("v").Cap()), lane: g.Memory(g.Param("o").Len()), ldo: g.Argument("ldo")}
-	f.prefetch = g.NewPrefetch(f.ldv, "dv", spec.BF16, prefetchedLines*spec.LineBytes, 1)
+	v, off := g.Param("v"), g.Param("off")
+	f := &evenOddPV{g: g, load: g.Argument("load"), off: g.Memory(off.Base()), left: g.Memory(off.Len()), keys: g.Memory(v.Len()),
+		columns: g.Memory(v.Cap()), lane: g.Memory(g.Param("o").Len()), ldo: g.Argument("ldo")}
+	f.prefetch = g.NewRowPrefetch(g.Memory(v.Base()), "dv", spec.BF16, prefetchedLines*spec.LineBytes, 1)
 	g.SHLQ(operand.Imm(2), f.ldo)
-	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
-	f.vj, f.pj, f.steps, f.column = g.GP64(), g.GP64(), g.GP64(), g.GP64()
+	f.p, f.ldp = g.Slice("p"), g.Stride("ldp")
+	f.vj, f.from, f.pj, f.steps, f.column = g.GP64(), g.GP64(), g.GP64(), g.GP64(), g.GP64()
 	f.factors = g.newFactors()
 	if f.most = 2; g.EVEX() {
 		f.most, f.there, f.second = 4, g.K(), g.K()
@@ -38,10 +39,12 @@ type evenOddPV struct {
 	prefetch *emit.Prefetch
 	factors  *factors
 
-	v, p, ldv, ldp        reg.GPVirtual // of the pass; strides in bytes
-	vj, pj, steps, column reg.GPVirtual // of the step; column counts numbers
-	load, left, keys      operand.Mem   // whether to start from o; keys from the pass on, and in it
-	columns, lane, ldo    operand.Mem   // columns left; first query of the group; bytes from row to row of o
+	p, ldp             reg.GPVirtual // weights of the pass, and the bytes between rows of them
+	vj, from           reg.GPVirtual // where the offset of the row lies, and what it counts from: v at the current columns
+	pj, steps, column  reg.GPVirtual // of the step; column counts numbers
+	load, left, keys   operand.Mem   // whether to start from o; keys from the pass on, and in it
+	off                operand.Mem   // offsets of the pass
+	columns, lane, ldo operand.Mem   // columns left; first query of the group; bytes from row to row of o
 
 	// The words of the current vector that the row has, and the lanes of its second vector of sums.
 	// Vectors of AVX2 need no masks.
@@ -103,8 +106,12 @@ func (f *evenOddPV) passes() {
 	g.MOVB(operand.Imm(1), f.load)
 	g.SUBQ(operand.Imm(spec.BF16Segment), f.left)
 	g.JLE(operand.LabelRef("done"))
-	f.forward(f.ldv, f.v, f.prefetch.Base)
-	f.forward(f.ldp, f.p)
+	for _, table := range []operand.Mem{f.off, f.prefetch.Base} {
+		g.ADDQ(operand.I32(8*spec.BF16Segment), table)
+	}
+	bytes := g.GP64()
+	g.IMUL3Q(operand.Imm(spec.BF16Segment), f.ldp, bytes)
+	g.ADDQ(bytes, f.p)
 	g.JMP(operand.LabelRef("turn"))
 	g.Label("done")
 	g.Return()
@@ -126,15 +133,6 @@ func (f *evenOddPV) findMasks() {
 	g.KMOVW(bits, f.there)
 	g.KXORW(f.second, f.second, f.second)
 	g.Label("masked")
-}
-
-// forward moves pointers by the rows of a pass.
-func (f *evenOddPV) forward(stride reg.GPVirtual, pointers ...operand.Op) {
-	bytes := f.g.GP64()
-	f.g.IMUL3Q(operand.Imm(spec.BF16Segment), stride, bytes)
-	for _, p := range pointers {
-		f.g.ADDQ(bytes, p)
-	}
 }
 
 // group emits a line for up to size queries. If there are fewer, n of them, the other products are
@@ -193,7 +191,9 @@ func (f *evenOddPV) chain(size, odd int) (acc [][]reg.VecVirtual) {
 
 // startKeys goes to the first row of a pass.
 func (f *evenOddPV) startKeys() {
-	f.g.LEAQ(emit.Indexed(f.v, f.column, 2), f.vj)
+	f.g.MOVQ(f.off, f.vj)
+	f.g.MOVQ(f.g.Memory(f.g.Param("v").Base()), f.from)
+	f.g.LEAQ(emit.Indexed(f.from, f.column, 2), f.from)
 	f.g.MOVQ(f.lane, f.pj)
 	f.g.LEAQ(emit.Indexed(f.p, f.pj, 4), f.pj)
 }
@@ -236,7 +236,7 @@ func (f *evenOddPV) chainByChain(size int, n reg.GPVirtual) {
 	eachWaiting(func(v reg.VecVirtual, m operand.Mem) { g.VMOVUPS(v, m) })
 	g.MOVQ(operand.U32(1), isOdd)
 	f.startKeys()
-	g.ADDQ(f.ldv, f.vj)
+	g.ADDQ(operand.Imm(8), f.vj)
 	g.ADDQ(f.ldp, f.pj)
 	g.MOVQ(f.keys, f.steps)
 	g.JMP(operand.LabelRef(name + "chain"))
@@ -252,18 +252,19 @@ func (f *evenOddPV) chainByChain(size int, n reg.GPVirtual) {
 // row emits a row of V, which belongs to a single chain, and goes on by some rows.
 func (f *evenOddPV) row(acc [][]reg.VecVirtual, rows int) {
 	g := f.g
-	odd := g.Vec()
-	if g.EVEX() {
-		g.VMOVUPS_Z(emit.At(f.vj, 0), f.there, odd)
+	at, odd := g.GP64(), g.Vec()
+	g.MOVQ(emit.At(f.vj, 0), at)
+	if row := emit.Indexed(f.from, at, 1); g.EVEX() {
+		g.VMOVUPS_Z(row, f.there, odd)
 	} else {
-		g.VMOVUPS(emit.At(f.vj, 0), odd)
+		g.VMOVUPS(row, odd)
 	}
 	v := []reg.VecVirtual{f.factors.split(odd), odd}
 	for i := range acc {
 		g.fmaVectors(emit.At(f.pj, 4*i), v, acc[i])
 	}
+	g.ADDQ(operand.Imm(uint64(8*rows)), f.vj)
 	for range rows {
-		g.ADDQ(f.ldv, f.vj)
 		g.ADDQ(f.ldp, f.pj)
 	}
 }

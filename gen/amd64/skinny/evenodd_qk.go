@@ -22,21 +22,11 @@ import (
 // the stack.
 func (g *gen) QKEvenOdd() {
 	g.Kernel(spec.QKEvenOdd)
-	f := &evenOddQK{g: g, keys: g.Lanes(), s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), left: g.Argument("m"), columns: g.Memory(g.Param("k").Cap())}
-	f.ld4 = g.StrideOf("ldk", spec.BF16)
-	f.prefetch = g.NewPrefetch(f.ld4, "d", spec.BF16, prefetchedLines*spec.LineBytes, 1)
+	f := &evenOddQK{g: g, keys: g.Lanes(), s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), left: g.Memory(g.Param("off").Len()), columns: g.Memory(g.Param("k").Cap())}
+	f.prefetch = g.NewRowPrefetch(g.Memory(g.Param("k").Base()), "d", spec.BF16, prefetchedLines*spec.LineBytes, 1)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	f.k[0] = g.Slice("k")
-	for i := 1; i < 4; i++ {
-		f.k[i] = g.GP64()
-		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
-	}
-	g.SHLQ(operand.Imm(2), f.ld4)
-	if f.keys > 8 {
-		f.ld12 = g.GP64()
-		g.LEAQ(emit.Indexed(f.ld4, f.ld4, 2), f.ld12)
-	}
+	f.rows = g.NewKeyOffsets()
 	f.q, f.steps = g.GP64(), g.GP64()
 	f.factors = g.newFactors()
 	f.even, f.odd = g.Vecs(g.SkinnyRows()), g.Vecs(g.SkinnyRows())
@@ -59,16 +49,15 @@ type evenOddQK struct {
 	prefetch *emit.Prefetch
 	factors  *factors
 
-	keys      int              // of a tile
-	s         operand.Mem      // scores of the tile
-	lane      operand.Mem      // first query of the current group
-	left      operand.Mem      // keys, from the tile on
-	columns   operand.Mem      // that are left
-	w         reg.GPVirtual    // bytes of a row of scores, and of q̂
-	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
-	ld4, ld12 reg.GPVirtual    // 4 rows and 12 rows of K, in bytes
-	q         reg.GPVirtual    // q̂ at the current column
-	steps     reg.GPVirtual    // left in the segment
+	keys    int           // of a tile
+	s       operand.Mem   // scores of the tile
+	lane    operand.Mem   // first query of the current group
+	left    operand.Mem   // keys, from the tile on
+	columns operand.Mem   // that are left
+	w       reg.GPVirtual // bytes of a row of scores, and of q̂
+	rows    *emit.KeyOffsets
+	q       reg.GPVirtual // q̂ at the current column
+	steps   reg.GPVirtual // left in the segment
 
 	even, odd, sums []reg.VecVirtual
 	waiting         operand.Mem // the sums, with 16 registers
@@ -94,12 +83,11 @@ func (f *evenOddQK) tiles() {
 	g.MOVQ(f.w, bytes)
 	g.IMULQ(back, bytes)
 	g.ADDQ(bytes, f.s)
-	g.MOVQ(f.ld4, bytes)
-	g.SARQ(operand.Imm(2), bytes)
-	g.IMULQ(back, bytes)
-	f.move(bytes)
+	g.SHLQ(operand.Imm(3), back)
+	g.ADDQ(back, f.rows.Off)
 	g.MOVQ(operand.I32(f.keys), f.left)
 	g.Label("whole")
+	f.rows.Hold()
 	g.MOVQ(operand.I32(0), f.lane)
 	g.Label("group")
 	g.MOVQ(f.lane, f.q)
@@ -118,18 +106,13 @@ func (f *evenOddQK) tiles() {
 		f.group(n)
 	}
 	f.store()
-	row := g.StrideOf("d", spec.BF16)
-	g.NEGQ(row)
-	f.move(row)
+	g.SUBQ(g.StrideOf("d", spec.BF16), f.rows.From)
 	lane := g.GP64()
 	g.MOVQ(f.lane, lane)
 	g.CMPQ(lane, g.Argument("n"))
 	g.JL(operand.LabelRef("group"))
-	rows := g.GP64()
-	g.MOVQ(f.ld4, rows)
-	g.SHLQ(operand.Imm(uint64(f.keys/8)), rows) // 2 or 4 times 4 rows
-	f.move(rows)
-	g.ADDQ(rows, f.prefetch.Base)
+	g.ADDQ(operand.I32(8*f.keys), f.rows.Off)
+	g.ADDQ(operand.I32(8*f.keys), f.prefetch.Base)
 	scores := g.GP64()
 	g.MOVQ(f.w, scores)
 	g.IMUL3Q(operand.Imm(uint64(f.keys)), scores, scores)
@@ -138,25 +121,6 @@ func (f *evenOddQK) tiles() {
 	g.JMP(operand.LabelRef("tile"))
 	g.Label("done")
 	g.Return()
-}
-
-// move moves all rows.
-func (f *evenOddQK) move(bytes operand.Op) {
-	for i := range f.k {
-		f.g.ADDQ(bytes, f.k[i])
-	}
-}
-
-// row is the address of row i of the tile at the current step.
-func (f *evenOddQK) row(i int) operand.Mem {
-	m := emit.At(f.k[i%4], 0)
-	switch i / 4 {
-	case 1, 2:
-		m.Index, m.Scale = f.ld4, uint8(i/4)
-	case 3:
-		m.Index, m.Scale = f.ld12, 1
-	}
-	return m
 }
 
 // group emits the scores of up to n queries.
@@ -245,7 +209,7 @@ func (f *evenOddQK) step(n int, name string) []reg.VecVirtual {
 		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(prefetchedLines)...)
 		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
 	}
-	rows := g.KeyRows(f.row, 0)
+	rows := g.KeyRows(f.rows.Row, 0)
 	g.Label(name + "loaded")
 	for _, t := range g.Transpose4(rows) {
 		x := f.factors.split(t)
@@ -257,9 +221,7 @@ func (f *evenOddQK) step(n int, name string) []reg.VecVirtual {
 		}
 		g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 	}
-	for i := range f.k {
-		g.ADDQ(operand.Imm(4*stepWords), f.k[i])
-	}
+	g.ADDQ(operand.Imm(4*stepWords), f.rows.From)
 	g.DECQ(f.steps)
 	g.JNZ(operand.LabelRef(name + "step"))
 	return rows
@@ -277,7 +239,7 @@ func (f *evenOddQK) rest(rows []reg.VecVirtual, name string) {
 	g.MOVQ(operand.I32(-1), f.columns) // none, nor are any less than a step
 	g.ADDQ(left, left)
 	g.SUBQ(operand.Imm(4*stepWords), left)
-	f.move(left)
+	g.ADDQ(left, f.rows.From)
 	table, order := g.GP64(), g.Vec()
 	g.LEAQ(g.Bytes("shifts", func(i int) uint8 {
 		if i < 4*stepWords {
@@ -288,7 +250,7 @@ func (f *evenOddQK) rest(rows []reg.VecVirtual, name string) {
 	g.SUBQ(left, table)
 	g.RepeatQuarter(g.Context, emit.At(table, 0), order)
 	for x, row := range rows {
-		g.LoadQuarters(g.Context, row, func(q int) operand.Mem { return f.row(4*q + x) })
+		g.LoadQuarters(g.Context, row, func(q int) operand.Mem { return f.rows.Row(4*q + x) })
 		g.VPSHUFB(order, row, row)
 	}
 	g.MOVQ(operand.U32(1), f.steps)

@@ -189,20 +189,20 @@ func PVRowsInt8(o []float32, ldo int, v []int8, off []int, scales []float32, lsc
 }
 
 // QKCodes is Skinny.QKCodes.
-func QKCodes(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
-	qkCodes(s, scales, lsc, group, unit, n, m, d, max, func(lane, j, x int) int32 {
+func QKCodes(s []float32, k []int8, off []int, scales []float32, lsc, group int, q []int32, unit []float32, n, d int, max []float32, _ []int) {
+	qkCodes(s, scales, lsc, group, unit, n, len(off), d, max, func(lane, j, x int) int32 {
 		at, half := (x/4*2+x%2)*len(max)+lane, x/2%2
 		if n == 1 {
 			at, half = x/2, x%2
 		}
-		return int32(int16(q[at]>>(half*16))) * int32(k[j*ldk+x])
+		return int32(int16(q[at]>>(half*16))) * int32(k[off[j]+x])
 	})
 }
 
 // QKCodes4 is Skinny.QKCodes4.
-func QKCodes4(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []int32, unit []float32, n, m, d int, max []float32, _ []int8, _ int) {
-	qkCodes(s, scales, lsc, group, unit, n, m, d, max, func(lane, j, x int) int32 {
-		return int32(int16(q[(x/8*4+x%4)*len(max)+lane]>>(x/4%2*16))) * int4(k[j*ldk:], x)
+func QKCodes4(s []float32, k []int8, off []int, scales []float32, lsc, group int, q []int32, unit []float32, n, d int, max []float32, _ []int) {
+	qkCodes(s, scales, lsc, group, unit, n, len(off), d, max, func(lane, j, x int) int32 {
+		return int32(int16(q[(x/8*4+x%4)*len(max)+lane]>>(x/4%2*16))) * int4(k[off[j]:], x)
 	})
 }
 
@@ -235,13 +235,13 @@ func qkCodes(s, scales []float32, lsc, group int, unit []float32, n, m, d int, m
 }
 
 // PVCodes is Skinny.PVCodes.
-func PVCodes(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool, _ []int8) {
-	pvCodes(o, ldo, func(j, e int) int32 { return int32(v[j*ldv+e]) }, pairs, ldp, lpg, unit, group, n, m, dv, load)
+func PVCodes(o []float32, ldo int, v []int8, off []int, pairs []int32, ldp, lpg int, unit []float32, group, n, dv int, load bool, _ []int) {
+	pvCodes(o, ldo, func(j, e int) int32 { return int32(v[off[j]+e]) }, pairs, ldp, lpg, unit, group, n, len(off), dv, load)
 }
 
 // PVCodes4 is Skinny.PVCodes4.
-func PVCodes4(o []float32, ldo int, v []int8, ldv int, pairs []int32, ldp, lpg int, unit []float32, group, n, m, dv int, load bool, _ []int8) {
-	pvCodes(o, ldo, func(j, e int) int32 { return int4(v[j*ldv:], e) }, pairs, ldp, lpg, unit, group, n, m, dv, load)
+func PVCodes4(o []float32, ldo int, v []int8, off []int, pairs []int32, ldp, lpg int, unit []float32, group, n, dv int, load bool, _ []int) {
+	pvCodes(o, ldo, func(j, e int) int32 { return int4(v[off[j]:], e) }, pairs, ldp, lpg, unit, group, n, len(off), dv, load)
 }
 
 // pvCodes is PVCodes with a function for column e of value j.
@@ -422,9 +422,9 @@ func ScoreHalves(s []float32, a []uint16, lda int, first, other []uint32, scales
 }
 
 // QKEvenOdd is Skinny.QKEvenOdd.
-func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale float32, max []float32, _ []uint16, _ int) {
-	w, wide := len(max), factors(k, ldk, m, d)
-	for j := range m {
+func QKEvenOdd(s []float32, k []uint16, off []int, q []float32, n, d int, scale float32, max []float32, _ []int) {
+	w, wide := len(max), factors(gathered(k, 2, off, d), d)
+	for j := range off {
 		for lane := range (n + 3) / 4 * 4 {
 			x := scale * evenOdd(0, true, wide[j*d:], 1, q[min(lane, n-1):], w, d)
 			s[j*w+lane] = x
@@ -434,19 +434,19 @@ func QKEvenOdd(s []float32, k []uint16, ldk int, q []float32, n, m, d int, scale
 }
 
 // PVEvenOdd is Skinny.PVEvenOdd.
-func PVEvenOdd(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
-	wide := factors(v, ldv, m, dv)
+func PVEvenOdd(o []float32, ldo int, v []uint16, off []int, p []float32, ldp, n, dv int, load bool, _ []int) {
+	wide := factors(gathered(v, 2, off, dv), dv)
 	for i := range n {
 		for e := range dv {
-			o[i*ldo+e] = evenOdd(o[i*ldo+e], load, wide[e:], dv, p[i:], ldp, m)
+			o[i*ldo+e] = evenOdd(o[i*ldo+e], load, wide[e:], dv, p[i:], ldp, len(off))
 		}
 	}
 }
 
 // factors are rows of bfloat16 as products in bfloat16 take them.
-func factors(x []uint16, ld, n, d int) []float32 {
-	wide := make([]float32, n*d)
-	fallback.Convert().Widen[bfloat16](wide, d, bytesOf(x), 2*ld, n, d)
+func factors(x []uint16, d int) []float32 {
+	wide, n := make([]float32, len(x)), len(x)/d
+	fallback.Convert().Widen[bfloat16](wide, d, bytesOf(x), 2*d, n, d)
 	fallback.Convert().Flush(wide, d, wide, d, n, d, 0x1p-56)
 	return wide
 }

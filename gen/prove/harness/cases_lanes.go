@@ -297,14 +297,14 @@ func qkIntegers(quick bool, bits, step int) (list []Case) {
 		i, d := len(list), groups*group
 		ldk, lsc := d*bits/8+i%3, m+i%2
 		list = append(list, Case{"s": out(m * w), "k": in(span(m, ldk, d*bits/8)), "ldk": ldk, "scales": in(span(groups, lsc, m)), "lsc": lsc, "group": group,
-			"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w), "next": Buffer{Len: d, Absent: true}, "far": i % 3 * d})
+			"q": Buffer{Len: d / 2 * w, Make: codePairs("q", 1<<11)}, "unit": in(n), "n": n, "m": m, "d": d, "max": out(w)})
 	}
 	for i, group := range []int{16, 32, 48, 64, 80, 96, 128} {
 		for n := 1; n <= w && group%step == 0; n++ {
 			if quick && (n > 3 && n != 9 || group != 3*step) || !quick && group > 48 && n%3 != i%3 {
 				continue
 			}
-			m, groups := 1+(i*5+n*3)%35, 1
+			m, groups := 16+(i*5+n*3)%20, 1
 			if group <= 48 {
 				groups = 1 + n%3
 			}
@@ -312,7 +312,7 @@ func qkIntegers(quick bool, bits, step int) (list []Case) {
 		}
 	}
 	if !quick { // one query, which has a form of its own
-		for m := 1; m <= 2*w+3; m++ {
+		for m := w; m <= 2*w+3; m++ {
 			add(1, m, 1+m%3, step*(1+m/3%2))
 		}
 	}
@@ -339,8 +339,7 @@ func pvIntegers(quick bool, bits, step int) (list []Case) {
 			return lastAlone(codePairs(fmt.Sprint("p", i/lpg), 1<<12), m/2*ldp)(g, i%lpg)
 		}
 		list = append(list, Case{"o": out(span(n, ldo, dv)), "ldo": ldo, "v": in(span(m, ldv, dv*bits/8)), "ldv": ldv,
-			"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0,
-			"next": Buffer{Len: dv, Absent: true}})
+			"pairs": Buffer{Len: groups * lpg, Make: pair}, "ldp": ldp, "lpg": lpg, "unit": in(span(groups, ldp, n)), "group": dv / groups, "n": n, "m": m, "dv": dv, "load": m%2 == 0})
 	}
 	for i, dv := range []int{16, 32, 48, 64, 80, 128, 144} {
 		for m := 1; m <= 32 && dv%step == 0; m++ {

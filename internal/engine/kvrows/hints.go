@@ -60,26 +60,42 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 	return rows, x.Stride(2), got, next, far
 }
 
-// AnyHalves is Halves of rows of bfloat16 with WholeColumns. Numbers after the end of a row are
-// any: they lie in rows of keys that are seen, as seen ≥ n keys from lo on are. There may be fewer
-// rows than n, or none.
-func (r *Reader) AnyHalves(h lanes.Head, lo, n, seen int) (data []uint16, stride, got int, next []uint16, far int) {
-	data, stride, got, next, far = r.Halves(h, lo, n)
-	if columns := WholeColumns(r.x); columns > r.x.Dim(3) {
-		data, got = continued(data, stride, got, columns, r.readable(h, lo, seen))
+// HalvesAnywhere is Halves of rows by their offsets.
+func (r *Reader) HalvesAnywhere(h lanes.Head, lo, n int) (data []uint16, off, next []int) {
+	if r.x.DType().Size() == 1 {
+		data, stride, got, _, _ := r.Halves(h, lo, n)
+		off = r.evenly(2 * stride)[:got]
+		return data, off, off
 	}
-	return data, stride, got, next, far
+	bytes, off, next := r.Offsets(h, lo, n)
+	return view.As[uint16](bytes), off, next
 }
 
-// continued returns rows with so many columns, as many of n as lie in the first readable numbers.
-func continued[E any](rows []E, stride, n, columns, readable int) (more []E, got int) {
+// AnyHalves is HalvesAnywhere of rows of bfloat16 with WholeColumns. Numbers after the end of a row
+// are any: they lie in rows of keys that are seen, as seen ≥ n keys from lo on are. There may be
+// fewer rows than n, or none.
+func (r *Reader) AnyHalves(h lanes.Head, lo, n, seen int) (data []uint16, off, next []int) {
+	columns := WholeColumns(r.x)
+	if columns > r.x.Dim(3) {
+		n = r.Run(h, lo, n)
+		if r.inPlace(h, lo, n) < n {
+			return nil, nil, nil
+		}
+	}
+	data, off, next = r.HalvesAnywhere(h, lo, n)
+	if columns > r.x.Dim(3) {
+		got := continued(r.x.Stride(2), len(off), columns, r.readable(h, lo, seen))
+		off, next = off[:got], next[:got]
+	}
+	return data, off, next
+}
+
+// continued returns how many of n rows of so many columns lie in the first readable numbers.
+func continued(stride, n, columns, readable int) int {
 	for n > 0 && (n-1)*stride+columns > readable {
 		n--
 	}
-	if n > 0 {
-		rows = rows[:(n-1)*stride+columns]
-	}
-	return rows, n
+	return n
 }
 
 // readable returns how many numbers may be read from key lo on if so many keys are seen: another
@@ -98,21 +114,13 @@ func (r *Reader) readable(h lanes.Head, lo, seen int) int {
 	}
 }
 
-// WholeHalves is AnyHalves with zeros after the end of a row. Rows that 16 does not divide, or that
-// lie on several pages, are copied, at least a segment of values. What products take as zeros may
-// be zeros there.
-func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, got int, next []uint16, far int) {
+// WholeHalves is AnyHalves of copies with zeros after the end of a row, at least a segment. What
+// products take as zeros may be zeros there.
+func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, off []int) {
 	d, columns := r.x.Dim(3), WholeColumns(r.x)
-	if d == columns {
-		if data, stride, got, next, far = r.Halves(h, lo, n); got == n {
-			return data, stride, got, next, far
-		}
-	}
 	n = min(n, wholeRows(columns))
 	data = r.narrow[:n*columns]
-	if d < columns {
-		clear(data) // in less time than ends of rows
-	}
+	clear(data) // in less time than ends of rows
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
 		x, of, row := r.locate(h, lo+at, run)
@@ -123,25 +131,8 @@ func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, stride, go
 		} else {
 			rows.Copy(data[at*columns:], columns, src, x.Stride(2), run, d)
 		}
-		next = view.As[uint16](following(x, of, row, run))
 	}
-	if len(next) == 0 {
-		next = data
-	}
-	return data, columns, n, next, 0
-}
-
-// RepeatedHalves returns ukernel.SkinnyKeys rows of bfloat16, side by side: n of them from row lo
-// on, at least one and a Run, and then the last one again.
-func (r *Reader) RepeatedHalves(h lanes.Head, lo, n int) []uint16 {
-	d, data := r.x.Dim(3), r.narrow
-	x, h, lo := r.locate(h, lo, n)
-	from := x.Index(h.Batch, h.Head, lo)
-	rows.Copy(data, d, x.U16()[from:from+(n-1)*x.Stride(2)+d], x.Stride(2), n, d)
-	for ; n < ukernel.SkinnyKeys; n++ {
-		copy(data[n*d:], data[(n-1)*d:n*d])
-	}
-	return data[:n*d]
+	return data, r.evenly(2 * columns)[:n]
 }
 
 // WholeColumns returns the number of columns of rows of x as kernels for products in bfloat16 and

@@ -36,85 +36,75 @@ func Takes4(x *view.Tensor) bool {
 // more returns how many integers there are after a row's.
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
-// Codes is Int8s of rows with CodeColumns. Rows of a run too short for a kernel are gathered with
-// rows after it. seen ≥ n keys from lo on are seen. as4 leaves rows that Takes4 takes as they are.
-func (r *Reader) Codes(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8, stride, got int, next []int8, far int) {
-	if r.Run(h, lo, n) < min(n, ukernel.SkinnyKeys) {
-		n = min(n, int8Rows)
-		codes, stride, next = r.Segment(h, lo, n, seen, as4)
-		return codes, stride, n, next, 0
+// Codes returns rows as integers with CodeColumns, by their offsets, n of them or fewer, but no less
+// than least ≤ int8Rows. Integers after the end of a row are any: they lie in rows of keys that are
+// seen, as seen ≥ n keys from lo on are. as4 leaves rows that Takes4 takes as they are.
+func (r *Reader) Codes(h lanes.Head, lo, n, least, seen int, as4 bool) (codes []int8, off, next []int) {
+	if r.x.DType() == view.Int8 || as4 {
+		got, more := n, r.more()
+		if more > 0 {
+			got = min(r.inPlace(h, lo, n), r.Run(h, lo, n))
+			got = continued(r.x.Stride(2), got, r.x.Dim(3)+more, r.readable(h, lo, seen))
+		}
+		if got >= least {
+			bytes, off, next := r.Offsets(h, lo, got)
+			return view.As[int8](bytes), off, next
+		}
 	}
-	codes, stride, got, next, far = r.int8s(h, lo, n, as4)
-	more := r.more()
-	if more == 0 || r.x.DType() != view.Int8 {
-		return codes[:len(codes)+more], stride, got, next, far
-	}
-	d, least := r.x.Dim(3), min(got, ukernel.SkinnyKeys)
-	if codes, got = continued(codes, stride, got, d+more, r.readable(h, lo, seen)); got >= least {
-		return codes, stride, got, next, far
-	}
-	got = r.Run(h, lo, min(n, int8Rows))
-	r.copyInt8(r.codes, h, lo, got, false)
-	return r.codes[:got*d+more], d, got, r.codes, 0
+	n = min(n, int8Rows)
+	codes, stride := r.Segment(h, lo, n, seen)
+	off = r.evenly(stride)[:n]
+	return codes, off, off
+}
+
+// CodesLieAnywhere tells whether Codes needs no copies of rows of x that lie anywhere.
+func CodesLieAnywhere(x *view.Tensor, as4 bool) bool {
+	return as4 || x.DType() == view.Int8 && x.Dim(3)%ukernel.SkinnyGroup == 0
 }
 
 // Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call may
 // overwrite rows of 4 bits.
 func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
-	return r.int8s(h, lo, n, false)
-}
-
-func (r *Reader) int8s(h lanes.Head, lo, n int, as4 bool) (codes []int8, stride, got int, next []int8, far int) {
-	if r.x.DType() == view.Int8 || as4 {
+	if r.x.DType() == view.Int8 {
 		x, h, lo, n := r.piece(h, lo, n)
-		codes, got, next, far = withHints(r.tier, x, h, lo, n, view.As[int8](x.Bytes()))
-		return codes, units(x, x.Stride(2)), got, next, far
+		codes, got, next, far = withHints(r.tier, x, h, lo, n, x.I8())
+		return codes, x.Stride(2), got, next, far
 	}
 	got = r.Run(h, lo, min(n, int8Rows))
-	if next = view.As[int8](r.copyInt8(r.codes, h, lo, got, false)); len(next) == 0 {
+	if next = view.As[int8](r.copyInt8(r.codes, h, lo, got)); len(next) == 0 {
 		next = r.codes
 	}
 	d := r.x.Dim(3)
 	return r.codes[:got*d], d, got, next, 0
 }
 
-// Segment returns the rows of a segment as int8, with CodeColumns, their distance and those that
-// are needed soon. Rows on several pages are gathered. seen ≥ n keys from lo on are seen. as4
-// leaves rows that Takes4 takes as they are.
-func (r *Reader) Segment(h lanes.Head, lo, n, seen int, as4 bool) (codes []int8, stride int, next []int8) {
-	d := r.x.Dim(3)
-	if as4 {
-		d = units(r.x, d)
-	}
+// Segment returns n ≤ int8Rows rows as int8, with CodeColumns, and their distance. Rows on several
+// pages are gathered. seen ≥ n keys from lo on are seen.
+func (r *Reader) Segment(h lanes.Head, lo, n, seen int) (codes []int8, stride int) {
+	d, more := r.x.Dim(3), r.more()
 	r.copyAhead(h, lo, n, seen)
-	if (r.x.DType() == view.Int8 || as4) && r.Run(h, lo, n) == n {
+	if r.x.DType() == view.Int8 && r.Run(h, lo, n) == n {
 		x, of, row := r.locate(h, lo, n)
-		codes, _, next, _ = withHints(r.tier, x, of, row, n, view.As[int8](x.Bytes())) // all n rows lie there, fewer may have hints
-		stride = units(x, x.Stride(2))
-		if end := (n-1)*stride + d + r.more(); r.more() == 0 || end <= r.readable(h, lo, seen) {
-			return codes[:end], stride, next
+		if end := (n-1)*x.Stride(2) + d + more; more == 0 || end <= r.readable(h, lo, seen) {
+			return x.I8()[x.Index(of.Batch, of.Head, row):][:end], x.Stride(2)
 		}
 	}
-	codes = r.codes[:n*d+r.more()]
+	codes = r.codes[:n*d+more]
 	for at, run := 0, 0; at < n; at += run {
 		run = r.Run(h, lo+at, n-at)
-		next = view.As[int8](r.copyInt8(codes[at*d:], h, lo+at, run, as4))
+		r.copyInt8(codes[at*d:], h, lo+at, run)
 	}
-	if len(next) == 0 {
-		next = codes
-	}
-	return codes, d, next
+	return codes, d
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8, or as they are. They are a Run. Of rows of
-// 4 bits that become int8 it returns what follows them.
-func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int, as4 bool) (next []byte) {
+// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it returns
+// what follows them.
+func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes
 	at := x.Index(h.Batch, h.Head, lo)
-	if x.DType() == view.Int8 || as4 {
-		d = units(x, d)
-		rows.Copy(dst, d, view.As[int8](x.Bytes())[units(x, at):], units(x, x.Stride(2)), n, d)
+	if x.DType() == view.Int8 {
+		rows.Copy(dst, d, x.I8()[at:], x.Stride(2), n, d)
 		return nil
 	}
 	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
@@ -162,7 +152,7 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 	}
 	for n := 0; lo < keys.Hi; lo += n {
 		n = min(keys.Hi-lo, seg-(lo+phase)%seg)
-		src, stride, _ := r.Segment(h, lo, n, keys.Hi-lo, false)
+		src, stride := r.Segment(h, lo, n, keys.Hi-lo)
 		for at, w := 0, 0; at < d; at += w {
 			w = Columns(group, at)
 			pair(r.PairOf(at, w, lo), src[at:], stride, n, w)

@@ -85,7 +85,7 @@ func (l *list) fit(m *parallel.Memory, x *view.Tensor, path int) {
 
 // begin begins a call on such rows of x.
 func (l *list) begin(x *view.Tensor, r *Rows) {
-	l.rows, l.keys, l.places.keys, l.shared, l.hasPath = r, mask.Span{}, mask.Span{}, &l.places, false
+	l.rows, l.keys, l.hasPath = r, mask.Span{}, false
 	shape := [4]int{1, 1, blockKeys, x.Dim(3)}
 	bytes := x.DType().Bytes(blockKeys * x.Dim(3))
 	l.piece = pieceOf(bytes, blockKeys)
@@ -214,23 +214,29 @@ type evenRows struct {
 }
 
 // Offsets returns where n rows from key lo on begin, in bytes from the start of data, and as many
-// that will be needed soon. Rows at equal distances are fewer where a page ends. No row lies beyond
-// the tensor: Zen 5 takes up to 70 cycles for each prefetch of memory that is not there.
+// that will be needed soon. No row lies beyond the tensor: Zen 5 takes up to 70 cycles for each prefetch of memory that is not there.
 func (r *Reader) Offsets(h lanes.Head, lo, n int) (data []byte, off, next []int) {
-	if off, next = r.Anywhere(h, lo, n); len(off) > 0 {
+	if r.inPlace(h, lo, n) < n || r.Run(h, lo, n) < n {
+		off, next = r.offsets(h, lo, n, ahead)
 		return r.x.Bytes(), off, next
 	}
-	x, n := r.x, r.Run(h, lo, n)
+	x := r.x
 	bytes, at := x.DType().Bytes, x.Index(h.Batch, h.Head, lo)
-	if stride := bytes(x.Stride(2)); stride != r.even.stride {
-		r.even.stride = stride
-		for i := range r.even.off {
-			r.even.off[i] = i * stride
-		}
-	}
 	end := at + (n-1)*x.Stride(2) + x.Dim(3) // no change of page tables or starts during a call leads assembly beyond
 	ahead := min(rowsAhead(r.tier, x), blockKeys, (x.Len()-end)/max(1, x.Stride(2)))
-	return x.Bytes()[bytes(at):bytes(end)], r.even.off[:n], r.even.off[ahead:][:n]
+	off = r.evenly(bytes(x.Stride(2)))
+	return x.Bytes()[bytes(at):bytes(end)], off[:n], off[ahead:][:n]
+}
+
+// evenly returns the offsets of rows that lie so many bytes apart.
+func (r *Reader) evenly(stride int) []int {
+	if e := &r.even; stride != e.stride {
+		e.stride = stride
+		for i := range e.off {
+			e.off[i] = i * stride
+		}
+	}
+	return r.even.off[:]
 }
 
 // Share lets r take the places of rows from a reader of the same keys if they lie alike in both
@@ -291,7 +297,7 @@ func (u unit) elements(at int) int { return at / u.each * u.share }
 // find sets off to where the rows of x begin, in such units, that are keys of head h from number lo
 // on, as many as there are.
 func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []int {
-	if l.rows.every {
+	if l.rows == nil || l.rows.every {
 		off = off[:min(len(off), x.Length(h.Batch)-lo)]
 		findRows(off, x, h, lo, in)
 		return off
@@ -309,8 +315,20 @@ func (l *list) find(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) []
 	return off
 }
 
-// findRows sets off to where the rows of x begin, which is paged, from row lo on.
+// findRows sets off to where the rows of x begin, from row lo on.
 func findRows(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
+	if x.IsPaged() {
+		findPaged(off, x, h, lo, in)
+		return
+	}
+	at, step := in.of(x.Index(h.Batch, h.Head, lo)), in.of(x.Stride(2))
+	for i := range off {
+		off[i] = at + i*step
+	}
+}
+
+// findPaged is findRows of rows in pages.
+func findPaged(off []int, x *view.Tensor, h lanes.Head, lo int, in unit) {
 	most := uint(in.of(x.Len() - x.Dim(3)))
 	pages, size := x.Pages(h.Batch)
 	first, pageStep, step := in.of(x.At(0, h.Head, 0)), in.of(x.Stride(0)), in.of(x.Stride(2))

@@ -33,7 +33,7 @@ type Reader struct {
 	cached kept // the rows in memory
 
 	codes  []int8   // rows of 4 bits, or from several pages, as int8
-	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves or RepeatedHalves
+	narrow []uint16 // rows of 8 bits as 16 bits, or rows of WholeHalves
 	pairs  pairs
 	halves halves
 	list   list
@@ -98,7 +98,7 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	if x.DType() == view.Int4 || need.Pairs {
 		parallel.Fit(m, &r.codesUsage, &r.codes, int8Rows*d+ukernel.SkinnyGroup, parallel.Make[int8])
 	}
-	if columns := WholeColumns(x); need.WholeHalves {
+	if columns := WholeColumns(x); need.WholeHalves && columns > d {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, wholeRows(columns)*columns, parallel.Make[uint16])
 	} else if x.DType() == ukernel.Float8E4M3 || x.DType() == ukernel.Float8E5M2 {
 		parallel.Fit(m, &r.narrowUsage, &r.narrow, narrowRows*columns, parallel.Make[uint16])
@@ -127,6 +127,7 @@ func (r *Reader) Begin(t *tier.Tier, x *view.Tensor, rows *Rows) {
 	if rows == nil && r.small {
 		rows = &everyRow
 	}
+	r.list.places.keys, r.list.shared = mask.Span{}, &r.list.places
 	if r.list.rows = nil; rows != nil {
 		r.list.begin(x, rows)
 	}

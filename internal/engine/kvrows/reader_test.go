@@ -210,11 +210,12 @@ func TestRowsOfWholeHalves(t *testing.T) {
 			r.narrow[i] = 0x7fc0
 		}
 		r.Begin(tier, &x, nil)
-		rows, stride, got, _, _ := r.WholeHalves(lanes.Head{}, 3, n-3)
-		if got < narrowRows {
-			t.Fatalf("tier=%s: %d rows", tier.Name, got)
+		rows, off := r.WholeHalves(lanes.Head{}, 3, n-3)
+		stride := WholeColumns(&x)
+		if len(off) < narrowRows || off[1] != 2*stride {
+			t.Fatalf("tier=%s: %d rows, %v", tier.Name, len(off), off)
 		}
-		for i := range rows[:got*stride] {
+		for i := range rows[:len(off)*stride] {
 			want := uint16(0)
 			if row, e := 3+i/stride, i%stride; e < d {
 				want = x.U16()[row*d+e]

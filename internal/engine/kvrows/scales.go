@@ -3,6 +3,7 @@ package kvrows
 import (
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -80,15 +81,27 @@ func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32
 
 // AnyKeyScales is KeyScales of rows that Offsets returns, and AnyScales is Scales of them.
 func (r *Reader) AnyKeyScales(h lanes.Head, lo, n int) []float32 {
-	if r.inPlace(h, lo, n) > 0 {
+	if r.inPlace(h, lo, n) == n {
 		return r.KeyScales(h, lo, n)
 	}
 	return r.ScalesAnywhere(h, lo, n, true)
 }
 
+// RepeatedKeyScales is AnyKeyScales of n rows, at least one, and then of the last one again, up to
+// ukernel.SkinnyKeys.
+func (r *Reader) RepeatedKeyScales(h lanes.Head, lo, n int) []float32 {
+	scales := r.AnyKeyScales(h, lo, n)
+	repeated := r.memory[len(r.memory)-len(scales)/n*ukernel.SkinnyKeys:]
+	for i := range repeated {
+		group, row := i/ukernel.SkinnyKeys, i%ukernel.SkinnyKeys
+		repeated[i] = scales[group*n+min(row, n-1)]
+	}
+	return repeated
+}
+
 func (r *Reader) AnyScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
-	if r.inPlace(h, lo, n) > 0 {
-		return r.Scales(h, lo, n)
+	if r.inPlace(h, lo, n) == n {
+		return r.runScales(h, lo, n)
 	}
 	return r.ScalesAnywhere(h, lo, n, false), r.x.Scales().Dim(3)
 }
@@ -99,9 +112,9 @@ func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) 
 	return x.RowScales(h.Batch, h.Head, lo, n)
 }
 
-// SegmentScales returns the scales of at most a segment of rows, row by row, and their distance. If
-// they lie on several pages, they are copied to the memory of rows.
-func (r *Reader) SegmentScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
+// runScales is Scales of rows that may lie on several pages: then the scales are copied to the memory
+// of rows.
+func (r *Reader) runScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
 	if r.Run(h, lo, n) == n {
 		return r.Scales(h, lo, n)
 	}
@@ -119,8 +132,8 @@ func (r *Reader) SegmentScales(h lanes.Head, lo, n int) (scales []float32, strid
 func (r *Reader) copyScales(dst []float32, h lanes.Head, lo, n int) {
 	s := r.x.ScaleRows()
 	groups := s.Dim(3)
-	if r.list.rows.every && (groups == 1 || s.PageSize() >= runScales) {
-		copyPagedScales(dst, &s, h, lo, n)
+	if r.list.rows.every && (groups == 1 || s.PageSize() >= leastRun) {
+		r.copyPagedScales(dst, &s, h, lo, n)
 		return
 	}
 	if groups > 1 {
@@ -135,15 +148,35 @@ func (r *Reader) copyScales(dst []float32, h lanes.Head, lo, n int) {
 	}
 }
 
-// runScales is the least number of rows of a page of which several scales each are copied page by
+// leastRun is the least number of rows of a page of which several scales each are copied page by
 // page: a call that copies rows one by one takes no longer for fewer.
-const runScales = 4
+const leastRun = 4
 
 // leastCopy is the least number of scales that a copy takes less time for than a loop.
 const leastCopy = 8
 
+// gatherScales writes the scales of some whole pages to dst, of up to n of them, and prefetches those
+// of as many after them: pages lie anywhere, so a copy alone would wait for memory.
+func (r *Reader) gatherScales(dst []float32, s *view.Tensor, pages []int32, n, first, pageStride int) int {
+	off, next := r.scaleRows[:len(r.scaleRows)/2], r.scaleRows[len(r.scaleRows)/2:]
+	n = min(n, len(off))
+	size := s.PageSize() * s.Dim(3)
+	for i := range n {
+		at := first + int(pages[i])*pageStride
+		if uint(at) > uint(s.Len()-size) {
+			panic(changed(at, s))
+		}
+		off[i], next[i] = 4*at, 4*at
+		if after := i + n; after < len(pages) {
+			next[i] = 4 * (first + int(pages[after])*pageStride)
+		}
+	}
+	r.gather(view.BytesOf(dst), view.BytesOf(s.F32()), off[:n], next[:n], 4*size)
+	return n
+}
+
 // copyPagedScales is copyScales of pages.
-func copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
+func (r *Reader) copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
 	groups, stride, all := s.Dim(3), s.Stride(2), s.F32()
 	pages, size := s.Pages(h.Batch)
 	first, pageStride := s.At(0, h.Head, 0), s.Stride(0)
@@ -153,8 +186,15 @@ func copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
 		}
 		return
 	}
+	gathers := stride == groups && (groups > 1 || size >= leastCopy)
 	page, row := lo/size, lo%size
 	for i := 0; i < n; page, row = page+1, 0 {
+		if gathers && row == 0 && n-i >= size {
+			whole := r.gatherScales(dst[i*groups:], s, pages[page:], (n-i)/size, first, pageStride)
+			i += whole * size
+			page += whole - 1
+			continue
+		}
 		run, at := min(size-row, n-i), first+int(pages[page])*pageStride+row*stride
 		if groups > 1 || run >= leastCopy {
 			rows.Copy(dst[i*groups:], groups, all[at:], stride, run, groups)
