@@ -167,7 +167,7 @@ tile16segment:
 	BLT tile16rowend
 	PCALIGN $32
 
-tile16rowturn:
+tile16row:
 	FMOVQ (R1), F16
 	ADD R7, R1, R1
 	FMOVQ (R1), F17
@@ -258,7 +258,7 @@ tile16rowturn:
 	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
 	ADD $16, R0, R0
 	SUBS $4, R2, R2
-	BGE tile16rowturn
+	BGE tile16row
 
 tile16rowend:
 	ADD $4, R2, R2
@@ -266,11 +266,10 @@ tile16rowend:
 
 	// The columns of A have no gaps: a step of 4 rows at once.
 tile16columns:
-	SUBS $4, R2, R2
-	BLT tile16columnend
+	CBZ R2, tile16done
 	PCALIGN $32
 
-tile16columnturn:
+tile16column:
 	FMOVQ (R1), F16
 	ADD R7, R1, R1
 	FMOVQ (R0), F17
@@ -294,80 +293,9 @@ tile16columnturn:
 	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
 	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
 	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16columnturn
-
-tile16columnend:
-	ADD $4, R2, R2
+	SUBS $1, R2, R2
+	BNE tile16column
+	B tile16done
 
 	// Number by number.
 tile16left:
@@ -486,49 +414,10 @@ tile15segment:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile15odd
 	CBZ R2, tile15done
 	PCALIGN $32
 
 tile15steps:
-	FMOVQ (R1), F15
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile15odd:
 	FMOVQ (R1), F15
 	ADD R7, R1, R1
 	FMOVS (R0), F16
@@ -596,47 +485,10 @@ tile14segment:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile14odd
 	CBZ R2, tile14done
 	PCALIGN $32
 
 tile14steps:
-	FMOVQ (R1), F14
-	ADD R7, R1, R1
-	FMOVS (R0), F15
-	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile14odd:
 	FMOVQ (R1), F14
 	ADD R7, R1, R1
 	FMOVS (R0), F15
@@ -701,45 +553,10 @@ tile13segment:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile13odd
 	CBZ R2, tile13done
 	PCALIGN $32
 
 tile13steps:
-	FMOVQ (R1), F13
-	ADD R7, R1, R1
-	FMOVS (R0), F14
-	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
-	FMOVS (R0)(R9), F15
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile13odd:
 	FMOVQ (R1), F13
 	ADD R7, R1, R1
 	FMOVS (R0), F14
@@ -801,43 +618,10 @@ tile12segment:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile12odd
 	CBZ R2, tile12done
 	PCALIGN $32
 
 tile12steps:
-	FMOVQ (R1), F12
-	ADD R7, R1, R1
-	FMOVS (R0), F13
-	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
-	FMOVS (R0)(R9), F14
-	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
-	FMOVS (R0)(R10), F15
-	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
 	FMOVQ (R1), F12
 	ADD R7, R1, R1
 	FMOVS (R0), F13
@@ -896,41 +680,10 @@ tile11segment:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile11odd
 	CBZ R2, tile11done
 	PCALIGN $32
 
 tile11steps:
-	FMOVQ (R1), F11
-	ADD R7, R1, R1
-	FMOVS (R0), F12
-	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	FMOVS (R0)(R9), F13
-	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
-	FMOVS (R0)(R10), F14
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	FMOVS (R0)(R11), F15
-	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
 	FMOVQ (R1), F11
 	ADD R7, R1, R1
 	FMOVS (R0), F12
@@ -986,39 +739,10 @@ tile10segment:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile10odd
 	CBZ R2, tile10done
 	PCALIGN $32
 
 tile10steps:
-	FMOVQ (R1), F10
-	ADD R7, R1, R1
-	FMOVS (R0), F11
-	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
-	FMOVS (R0)(R9), F12
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	FMOVS (R0)(R10), F13
-	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
-	FMOVS (R0)(R11), F14
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	FMOVS (R0)(R12), F15
-	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
 	FMOVQ (R1), F10
 	ADD R7, R1, R1
 	FMOVS (R0), F11
@@ -1071,37 +795,10 @@ tile9segment:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile9odd
 	CBZ R2, tile9done
 	PCALIGN $32
 
 tile9steps:
-	FMOVQ (R1), F9
-	ADD R7, R1, R1
-	FMOVS (R0), F10
-	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
-	FMOVS (R0)(R9), F11
-	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
-	FMOVS (R0)(R10), F12
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	FMOVS (R0)(R11), F13
-	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
-	FMOVS (R0)(R12), F14
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	FMOVS (R0)(R13), F15
-	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
 	FMOVQ (R1), F9
 	ADD R7, R1, R1
 	FMOVS (R0), F10
@@ -1151,35 +848,10 @@ tile8segment:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile8odd
 	CBZ R2, tile8done
 	PCALIGN $32
 
 tile8steps:
-	FMOVQ (R1), F8
-	ADD R7, R1, R1
-	FMOVS (R0), F9
-	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
-	FMOVS (R0)(R9), F10
-	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
-	FMOVS (R0)(R10), F11
-	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	FMOVS (R0)(R11), F12
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	FMOVS (R0)(R12), F13
-	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
-	FMOVS (R0)(R13), F14
-	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
-	FMOVS (R0)(R14), F15
-	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
 	FMOVQ (R1), F8
 	ADD R7, R1, R1
 	FMOVS (R0), F9
@@ -1226,33 +898,10 @@ tile7segment:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile7odd
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F7
-	ADD R7, R1, R1
-	FMOVS (R0), F8
-	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	FMOVS (R0)(R9), F9
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	FMOVS (R0)(R10), F10
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	FMOVS (R0)(R11), F11
-	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
-	FMOVS (R0)(R12), F12
-	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
-	FMOVS (R0)(R13), F13
-	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
-	FMOVS (R0)(R14), F14
-	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
 	FMOVQ (R1), F7
 	ADD R7, R1, R1
 	FMOVS (R0), F8
@@ -1296,31 +945,10 @@ tile6segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile6odd
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	FMOVQ (R1), F6
-	ADD R7, R1, R1
-	FMOVS (R0), F7
-	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	FMOVS (R0)(R9), F8
-	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
-	FMOVS (R0)(R10), F9
-	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
-	FMOVS (R0)(R11), F10
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	FMOVS (R0)(R12), F11
-	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	FMOVS (R0)(R13), F12
-	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
 	FMOVQ (R1), F6
 	ADD R7, R1, R1
 	FMOVS (R0), F7
@@ -1361,29 +989,10 @@ tile5segment:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile5odd
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F5
-	ADD R7, R1, R1
-	FMOVS (R0), F6
-	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	FMOVS (R0)(R9), F7
-	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
-	FMOVS (R0)(R10), F8
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVS (R0)(R11), F9
-	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
-	FMOVS (R0)(R12), F10
-	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
 	FMOVQ (R1), F5
 	ADD R7, R1, R1
 	FMOVS (R0), F6
@@ -1421,27 +1030,10 @@ tile4segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile4odd
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F4
-	ADD R7, R1, R1
-	FMOVS (R0), F5
-	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	FMOVS (R0)(R9), F6
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	FMOVS (R0)(R10), F7
-	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
-	FMOVS (R0)(R11), F8
-	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
 	FMOVQ (R1), F4
 	ADD R7, R1, R1
 	FMOVS (R0), F5
