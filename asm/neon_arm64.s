@@ -167,7 +167,7 @@ tile16segment:
 	BLT tile16rowend
 	PCALIGN $32
 
-tile16rowturn:
+tile16row:
 	FMOVQ (R1), F16
 	ADD R7, R1, R1
 	FMOVQ (R1), F17
@@ -258,7 +258,7 @@ tile16rowturn:
 	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
 	ADD $16, R0, R0
 	SUBS $4, R2, R2
-	BGE tile16rowturn
+	BGE tile16row
 
 tile16rowend:
 	ADD $4, R2, R2
@@ -266,11 +266,10 @@ tile16rowend:
 
 	// The columns of A have no gaps: a step of 4 rows at once.
 tile16columns:
-	SUBS $4, R2, R2
-	BLT tile16columnend
+	CBZ R2, tile16done
 	PCALIGN $32
 
-tile16columnturn:
+tile16column:
 	FMOVQ (R1), F16
 	ADD R7, R1, R1
 	FMOVQ (R0), F17
@@ -294,80 +293,9 @@ tile16columnturn:
 	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
 	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
 	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16columnturn
-
-tile16columnend:
-	ADD $4, R2, R2
+	SUBS $1, R2, R2
+	BNE tile16column
+	B tile16done
 
 	// Number by number.
 tile16left:
@@ -486,49 +414,10 @@ tile15segment:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile15odd
 	CBZ R2, tile15done
 	PCALIGN $32
 
 tile15steps:
-	FMOVQ (R1), F15
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile15odd:
 	FMOVQ (R1), F15
 	ADD R7, R1, R1
 	FMOVS (R0), F16
@@ -596,47 +485,10 @@ tile14segment:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile14odd
 	CBZ R2, tile14done
 	PCALIGN $32
 
 tile14steps:
-	FMOVQ (R1), F14
-	ADD R7, R1, R1
-	FMOVS (R0), F15
-	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile14odd:
 	FMOVQ (R1), F14
 	ADD R7, R1, R1
 	FMOVS (R0), F15
@@ -701,45 +553,10 @@ tile13segment:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile13odd
 	CBZ R2, tile13done
 	PCALIGN $32
 
 tile13steps:
-	FMOVQ (R1), F13
-	ADD R7, R1, R1
-	FMOVS (R0), F14
-	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
-	FMOVS (R0)(R9), F15
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile13odd:
 	FMOVQ (R1), F13
 	ADD R7, R1, R1
 	FMOVS (R0), F14
@@ -801,43 +618,10 @@ tile12segment:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile12odd
 	CBZ R2, tile12done
 	PCALIGN $32
 
 tile12steps:
-	FMOVQ (R1), F12
-	ADD R7, R1, R1
-	FMOVS (R0), F13
-	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
-	FMOVS (R0)(R9), F14
-	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
-	FMOVS (R0)(R10), F15
-	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
 	FMOVQ (R1), F12
 	ADD R7, R1, R1
 	FMOVS (R0), F13
@@ -896,41 +680,10 @@ tile11segment:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile11odd
 	CBZ R2, tile11done
 	PCALIGN $32
 
 tile11steps:
-	FMOVQ (R1), F11
-	ADD R7, R1, R1
-	FMOVS (R0), F12
-	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	FMOVS (R0)(R9), F13
-	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
-	FMOVS (R0)(R10), F14
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	FMOVS (R0)(R11), F15
-	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
 	FMOVQ (R1), F11
 	ADD R7, R1, R1
 	FMOVS (R0), F12
@@ -986,39 +739,10 @@ tile10segment:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile10odd
 	CBZ R2, tile10done
 	PCALIGN $32
 
 tile10steps:
-	FMOVQ (R1), F10
-	ADD R7, R1, R1
-	FMOVS (R0), F11
-	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
-	FMOVS (R0)(R9), F12
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	FMOVS (R0)(R10), F13
-	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
-	FMOVS (R0)(R11), F14
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	FMOVS (R0)(R12), F15
-	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
 	FMOVQ (R1), F10
 	ADD R7, R1, R1
 	FMOVS (R0), F11
@@ -1071,37 +795,10 @@ tile9segment:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile9odd
 	CBZ R2, tile9done
 	PCALIGN $32
 
 tile9steps:
-	FMOVQ (R1), F9
-	ADD R7, R1, R1
-	FMOVS (R0), F10
-	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
-	FMOVS (R0)(R9), F11
-	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
-	FMOVS (R0)(R10), F12
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	FMOVS (R0)(R11), F13
-	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
-	FMOVS (R0)(R12), F14
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	FMOVS (R0)(R13), F15
-	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
 	FMOVQ (R1), F9
 	ADD R7, R1, R1
 	FMOVS (R0), F10
@@ -1151,35 +848,10 @@ tile8segment:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile8odd
 	CBZ R2, tile8done
 	PCALIGN $32
 
 tile8steps:
-	FMOVQ (R1), F8
-	ADD R7, R1, R1
-	FMOVS (R0), F9
-	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
-	FMOVS (R0)(R9), F10
-	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
-	FMOVS (R0)(R10), F11
-	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	FMOVS (R0)(R11), F12
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	FMOVS (R0)(R12), F13
-	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
-	FMOVS (R0)(R13), F14
-	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
-	FMOVS (R0)(R14), F15
-	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
 	FMOVQ (R1), F8
 	ADD R7, R1, R1
 	FMOVS (R0), F9
@@ -1226,33 +898,10 @@ tile7segment:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile7odd
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F7
-	ADD R7, R1, R1
-	FMOVS (R0), F8
-	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	FMOVS (R0)(R9), F9
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	FMOVS (R0)(R10), F10
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	FMOVS (R0)(R11), F11
-	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
-	FMOVS (R0)(R12), F12
-	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
-	FMOVS (R0)(R13), F13
-	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
-	FMOVS (R0)(R14), F14
-	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
 	FMOVQ (R1), F7
 	ADD R7, R1, R1
 	FMOVS (R0), F8
@@ -1296,31 +945,10 @@ tile6segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile6odd
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	FMOVQ (R1), F6
-	ADD R7, R1, R1
-	FMOVS (R0), F7
-	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	FMOVS (R0)(R9), F8
-	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
-	FMOVS (R0)(R10), F9
-	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
-	FMOVS (R0)(R11), F10
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	FMOVS (R0)(R12), F11
-	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	FMOVS (R0)(R13), F12
-	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
 	FMOVQ (R1), F6
 	ADD R7, R1, R1
 	FMOVS (R0), F7
@@ -1361,29 +989,10 @@ tile5segment:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile5odd
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F5
-	ADD R7, R1, R1
-	FMOVS (R0), F6
-	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	FMOVS (R0)(R9), F7
-	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
-	FMOVS (R0)(R10), F8
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVS (R0)(R11), F9
-	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
-	FMOVS (R0)(R12), F10
-	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
 	FMOVQ (R1), F5
 	ADD R7, R1, R1
 	FMOVS (R0), F6
@@ -1421,27 +1030,10 @@ tile4segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile4odd
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F4
-	ADD R7, R1, R1
-	FMOVS (R0), F5
-	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	FMOVS (R0)(R9), F6
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	FMOVS (R0)(R10), F7
-	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
-	FMOVS (R0)(R11), F8
-	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
 	FMOVQ (R1), F4
 	ADD R7, R1, R1
 	FMOVS (R0), F5
@@ -22236,13 +21828,22 @@ group2ahead3:
 	VEOR V0.B16, V23.B16, V23.B16
 	VEOR V0.B16, V24.B16, V24.B16
 	FMOVQ 16(R16), F30
+	VZIP1 V1.B16, V5.B16, V13.B16
+	VZIP1 V1.B16, V6.B16, V14.B16
+	VZIP1 V1.B16, V9.B16, V17.B16
+	VZIP1 V1.B16, V10.B16, V18.B16
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.B16, V23.B16, V27.B16
+	VZIP1 V1.B16, V24.B16, V28.B16
+	MOVD $1, R7
+
+group2half0:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
@@ -22255,11 +21856,9 @@ group2ahead3:
 group2next0:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
@@ -22272,11 +21871,9 @@ group2next0:
 group2next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
@@ -22289,11 +21886,9 @@ group2next1:
 group2next2:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
@@ -22364,134 +21959,19 @@ group2next6:
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 
 group2next7:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
+	CBZ R7, group2halved0
 	VZIP2 V1.B16, V5.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next8
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next8:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next9
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next9:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
-	VZIP1 V1.H8, V17.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V23.B16, V27.B16
-	VZIP1 V1.H8, V27.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next10
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next10:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP2 V1.B16, V24.B16, V28.B16
-	VZIP1 V1.H8, V28.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next11
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+	MOVD $0, R7
+	B group2half0
 
-group2next11:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V25.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next12
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next12:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V26.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next13
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next13:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V17.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V27.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next14
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next14:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V18.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V28.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
-	BLT group2next15
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
-
-group2next15:
+group2halved0:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a65 // ldr q5, [x19, x23]
 	WORD $0x3cf76a86 // ldr q6, [x20, x23]
@@ -22531,202 +22011,77 @@ group2next15:
 	VEOR V0.B16, V23.B16, V23.B16
 	VEOR V0.B16, V24.B16, V24.B16
 	FMOVQ 48(R16), F30
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V5.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next16
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next16:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next17
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next17:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
-	VZIP1 V1.H8, V17.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP1 V1.B16, V23.B16, V27.B16
-	VZIP1 V1.H8, V27.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next18
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next18:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.B16, V24.B16, V28.B16
-	VZIP1 V1.H8, V28.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next19
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+	MOVD $1, R7
 
-group2next19:
+group2half2:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V25.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next20
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next20:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V26.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next21
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next21:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V17.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V27.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next22
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next22:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V18.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.H8, V28.H8, V29.H8
-	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
-	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next23
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
-
-group2next23:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next24
+	BLT group2next8
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next24:
+group2next8:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next25
+	BLT group2next9
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next25:
+group2next9:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next26
+	BLT group2next10
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next26:
+group2next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next27
+	BLT group2next11
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next27:
+group2next11:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
@@ -22737,11 +22092,11 @@ group2next27:
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next28
+	BLT group2next12
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next28:
+group2next12:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
@@ -22752,11 +22107,11 @@ group2next28:
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next29
+	BLT group2next13
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next29:
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
@@ -22767,11 +22122,11 @@ group2next29:
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next30
+	BLT group2next14
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next30:
+group2next14:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
@@ -22782,11 +22137,24 @@ group2next30:
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
 	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
-	BLT group2next31
+	BLT group2next15
 	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 
-group2next31:
+group2next15:
+	CBZ R7, group2halved2
+	VZIP2 V1.B16, V5.B16, V13.B16
+	VZIP2 V1.B16, V6.B16, V14.B16
+	VZIP2 V1.B16, V9.B16, V17.B16
+	VZIP2 V1.B16, V10.B16, V18.B16
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP2 V1.B16, V23.B16, V27.B16
+	VZIP2 V1.B16, V24.B16, V28.B16
+	MOVD $0, R7
+	B group2half2
+
+group2halved2:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -22812,7 +22180,7 @@ group2scale:
 	WORD $0x4e2bd52b // fadd v11.4s, v9.4s, v11.4s
 	FMOVQ local-160(SP), F10
 	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
-	BLT group2next32
+	BLT group2next16
 	FMOVQ local-240(SP), F5
 	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
 	FMOVQ local-208(SP), F6
@@ -22822,7 +22190,7 @@ group2scale:
 	FMOVQ local-144(SP), F10
 	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
 
-group2next32:
+group2next16:
 
 group2first:
 	MOVD a_K_cap+40(FP), R7
@@ -22833,13 +22201,13 @@ group2first:
 	FMOVQ F7, local-224(SP)
 	FMOVQ F11, local-192(SP)
 	FMOVQ F15, local-160(SP)
-	BLT group2next33
+	BLT group2next17
 	FMOVQ F4, local-240(SP)
 	FMOVQ F8, local-208(SP)
 	FMOVQ F12, local-176(SP)
 	FMOVQ F16, local-144(SP)
 
-group2next33:
+group2next17:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	MOVD a_K_cap+40(FP), R7
@@ -22952,9 +22320,15 @@ group4ahead3:
 	VEOR V0.B16, V21.B16, V21.B16
 	VEOR V0.B16, V22.B16, V22.B16
 	FMOVQ (R16), F28
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.B16, V22.B16, V26.B16
+	MOVD $1, R7
+
+group4half0:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
@@ -22967,7 +22341,6 @@ group4ahead3:
 group4next0:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V20.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
@@ -22980,7 +22353,6 @@ group4next0:
 group4next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
@@ -22993,7 +22365,6 @@ group4next1:
 group4next2:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
@@ -23052,106 +22423,15 @@ group4next6:
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
 
 group4next7:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
+	CBZ R7, group4halved0
 	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
-	BLT group4next8
-	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
-
-group4next8:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
-	BLT group4next9
-	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
-
-group4next9:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
-	BLT group4next10
-	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
-
-group4next10:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
-	BLT group4next11
-	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	MOVD $0, R7
+	B group4half0
 
-group4next11:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
-	BLT group4next12
-	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
-
-group4next12:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
-	BLT group4next13
-	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
-
-group4next13:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
-	BLT group4next14
-	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
-
-group4next14:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
-	BLT group4next15
-	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
-
-group4next15:
+group4halved0:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf56a73 // ldr q19, [x19, x21]
 	WORD $0x3cf56a94 // ldr q20, [x20, x21]
@@ -23172,206 +22452,118 @@ group4next15:
 	VEOR V0.B16, V21.B16, V21.B16
 	VEOR V0.B16, V22.B16, V22.B16
 	FMOVQ 16(R16), F28
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next16
-	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
-
-group4next16:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	BLT group4next17
-	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
-
-group4next17:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
-	BLT group4next18
-	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
-
-group4next18:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next19
-	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	MOVD $1, R7
 
-group4next19:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	BLT group4next20
-	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
-
-group4next20:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
-	BLT group4next21
-	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
-
-group4next21:
+group4half1:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next22
-	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
-
-group4next22:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	BLT group4next23
-	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
-
-group4next23:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
-	BLT group4next24
-	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
-
-group4next24:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next25
+	BLT group4next8
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
 
-group4next25:
+group4next8:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
+	VZIP1 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	BLT group4next26
+	BLT group4next9
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
 
-group4next26:
+group4next9:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
+	VZIP1 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
-	BLT group4next27
+	BLT group4next10
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
 
-group4next27:
+group4next10:
 	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next11
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next11:
+	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next28
-	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
-
-group4next28:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	BLT group4next29
+	BLT group4next12
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
 
-group4next29:
+group4next12:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
+	VZIP2 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
-	BLT group4next30
+	BLT group4next13
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
 
-group4next30:
+group4next13:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
+	VZIP2 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
-	BLT group4next31
+	BLT group4next14
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
 
-group4next31:
+group4next14:
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next15
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next15:
+	CBZ R7, group4halved1
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP2 V1.B16, V22.B16, V26.B16
+	MOVD $0, R7
+	B group4half1
+
+group4halved1:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a73 // ldr q19, [x19, x23]
 	WORD $0x3cf76a94 // ldr q20, [x20, x23]
@@ -23392,206 +22584,118 @@ group4next31:
 	VEOR V0.B16, V21.B16, V21.B16
 	VEOR V0.B16, V22.B16, V22.B16
 	FMOVQ 32(R16), F28
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next32
-	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
-
-group4next32:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	BLT group4next33
-	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
-
-group4next33:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
-	BLT group4next34
-	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
-
-group4next34:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next35
-	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	MOVD $1, R7
 
-group4next35:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	BLT group4next36
-	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
-
-group4next36:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
-	BLT group4next37
-	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
-
-group4next37:
+group4half2:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next38
-	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
-
-group4next38:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	BLT group4next39
-	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
-
-group4next39:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
-	BLT group4next40
-	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
-
-group4next40:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next41
+	BLT group4next16
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
 
-group4next41:
+group4next16:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
+	VZIP1 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	BLT group4next42
+	BLT group4next17
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
 
-group4next42:
+group4next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
+	VZIP1 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
-	BLT group4next43
+	BLT group4next18
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
 
-group4next43:
+group4next18:
 	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next19
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next19:
+	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next44
-	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
-
-group4next44:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	BLT group4next45
+	BLT group4next20
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
 
-group4next45:
+group4next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
+	VZIP2 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
-	BLT group4next46
+	BLT group4next21
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
 
-group4next46:
+group4next21:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
+	VZIP2 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
-	BLT group4next47
+	BLT group4next22
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
 
-group4next47:
+group4next22:
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next23
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next23:
+	CBZ R7, group4halved2
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP2 V1.B16, V22.B16, V26.B16
+	MOVD $0, R7
+	B group4half2
+
+group4halved2:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf96a73 // ldr q19, [x19, x25]
 	WORD $0x3cf96a94 // ldr q20, [x20, x25]
@@ -23612,206 +22716,118 @@ group4next47:
 	VEOR V0.B16, V21.B16, V21.B16
 	VEOR V0.B16, V22.B16, V22.B16
 	FMOVQ 48(R16), F28
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next48
-	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
-
-group4next48:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	BLT group4next49
-	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
-
-group4next49:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
-	BLT group4next50
-	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
-
-group4next50:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next51
-	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	MOVD $1, R7
 
-group4next51:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V23.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	BLT group4next52
-	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
-
-group4next52:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
-	BLT group4next53
-	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
-
-group4next53:
+group4half3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next54
-	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
-
-group4next54:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
-	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	BLT group4next55
-	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
-
-group4next55:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
-	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
-	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
-	BLT group4next56
-	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
-
-group4next56:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next57
+	BLT group4next24
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
 
-group4next57:
+group4next24:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V21.B16, V25.B16
-	VZIP1 V1.H8, V25.H8, V27.H8
+	VZIP1 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	BLT group4next58
+	BLT group4next25
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
 
-group4next58:
+group4next25:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V22.B16, V26.B16
-	VZIP1 V1.H8, V26.H8, V27.H8
+	VZIP1 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
-	BLT group4next59
+	BLT group4next26
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
 
-group4next59:
+group4next26:
 	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next27
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next27:
+	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
-	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
-	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
-	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next60
-	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
-
-group4next60:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V24.H8, V27.H8
-	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	BLT group4next61
+	BLT group4next28
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
 
-group4next61:
+group4next28:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V25.H8, V27.H8
+	VZIP2 V1.H8, V24.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
-	BLT group4next62
+	BLT group4next29
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
 
-group4next62:
+group4next29:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V26.H8, V27.H8
+	VZIP2 V1.H8, V25.H8, V27.H8
 	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
 	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
-	BLT group4next63
+	BLT group4next30
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
 
-group4next63:
+group4next30:
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next31
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next31:
+	CBZ R7, group4halved3
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP2 V1.B16, V22.B16, V26.B16
+	MOVD $0, R7
+	B group4half3
+
+group4halved3:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -23853,7 +22869,7 @@ group4scale:
 	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
 	FMOVQ local-32(SP), F22
 	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
-	BLT group4next64
+	BLT group4next32
 	FMOVQ local-208(SP), F19
 	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
 	FMOVQ local-144(SP), F20
@@ -23863,7 +22879,7 @@ group4scale:
 	FMOVQ local-16(SP), F22
 	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
 
-group4next64:
+group4next32:
 
 group4first:
 	MOVD a_K_cap+40(FP), R7
@@ -23882,13 +22898,13 @@ group4first:
 	FMOVQ F9, local-160(SP)
 	FMOVQ F13, local-96(SP)
 	FMOVQ F17, local-32(SP)
-	BLT group4next65
+	BLT group4next33
 	FMOVQ F6, local-208(SP)
 	FMOVQ F10, local-144(SP)
 	FMOVQ F14, local-80(SP)
 	FMOVQ F18, local-16(SP)
 
-group4next65:
+group4next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	MOVD a_K_cap+40(FP), R7

@@ -89,6 +89,7 @@ func (t *blockGemmer) bytesOfWords(name string) {
 		}
 	}
 	masked := g.maskedBytes()
+	t.setEnd()
 	t.times(masked, t.count, name, func() {
 		t.unpackedByte(name, func(m operand.Mem, w reg.VecVirtual) {
 			g.and(m, mask, w)

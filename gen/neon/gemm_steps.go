@@ -18,20 +18,24 @@ import (
 //
 // Nothing outside A is read.
 
-// denseUnroll is the number of steps per iteration of the loops for rows or columns without gaps.
+// denseUnroll is the number of steps per iteration of the loop for rows without gaps.
 const denseUnroll = 4
 
-// steps emits the inner loops over k steps, of A from p on and of B from b on. With one vector,
-// whose steps leave a core that starts 4 instructions a cycle no time to count them, the loop takes
-// two steps at a time, and an odd number of steps enters it in its middle.
+// mostUnrolled is the largest height below the full one whose loop takes two steps at a time.
+const mostUnrolled = 3
+
+// steps emits the inner loops over k steps, of A from p on and of B from b on. With one vector, low
+// tiles and full ones leave a core that starts 4 instructions a cycle no time to count the steps.
+// Their loop takes two steps at a time, and an odd number of steps enters it in its middle.
 func (t *gemmer) steps(name string) {
-	if t.shape.Vectors > 1 || !t.heights.Single() {
+	full := len(t.acc) == t.shape.Rows
+	if t.shape.Vectors > 1 || !full && len(t.acc) > mostUnrolled {
 		t.Jump("CBZ", name+"done", t.k)
 		t.Align(32)
 		t.Label(name + "steps")
 		t.step()
 	} else {
-		if len(t.acc) == t.shape.Rows {
+		if full {
 			t.denseSteps(name)
 		}
 		t.Op("ADD", 1, t.k, t.k)
@@ -79,31 +83,27 @@ func (t *gemmer) denseSteps(name string) {
 	t.Op("CMP", 4, t.cs)
 	t.Jump("BNE", name+"left")
 	t.Commentf("The rows of A have no gaps: %d steps of a row at once.", denseUnroll)
-	t.loop(name, "row", func() { t.rowSteps() })
+	t.Op("SUBS", denseUnroll, t.k, t.k)
+	t.Jump("BLT", name+"rowend")
+	t.Align(32)
+	t.Label(name + "row")
+	t.Scope(t.rowSteps)
+	t.Op("SUBS", denseUnroll, t.k, t.k)
+	t.Jump("BGE", name+"row")
+	t.Label(name + "rowend")
+	t.Op("ADD", denseUnroll, t.k, t.k)
 	t.Jump("B", name+"left")
 	t.Commentf("The columns of A have no gaps: a step of 4 rows at once.")
 	t.Label(name + "columns")
-	t.loop(name, "column", func() {
-		for range denseUnroll {
-			t.columnStep()
-		}
-	})
+	t.Jump("CBZ", name+"done", t.k)
+	t.Align(32)
+	t.Label(name + "column")
+	t.columnStep()
+	t.Op("SUBS", 1, t.k, t.k)
+	t.Jump("BNE", name+"column")
+	t.Jump("B", name+"done")
 	t.Commentf("Number by number.")
 	t.Label(name + "left")
-}
-
-// loop emits an inner loop of several steps per iteration, and leaves in k the number of
-// remaining steps.
-func (t *gemmer) loop(name, kind string, body func()) {
-	t.Op("SUBS", denseUnroll, t.k, t.k)
-	t.Jump("BLT", name+kind+"end")
-	t.Align(32)
-	t.Label(name + kind + "turn")
-	t.Scope(body)
-	t.Op("SUBS", denseUnroll, t.k, t.k)
-	t.Jump("BGE", name+kind+"turn")
-	t.Label(name + kind + "end")
-	t.Op("ADD", denseUnroll, t.k, t.k)
 }
 
 // rowSteps emits some steps for rows of A without gaps. As many rows as there are

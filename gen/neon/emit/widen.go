@@ -54,21 +54,32 @@ func (w *Widener) Prepare(xs ...a64.Vec) {
 // in x. The groups of a vector must come in order: for int8 an even group leaves in half
 // what the next one needs. For the next one half may be to.
 func (w *Widener) Widen(x a64.Vec, group int, half, to, scale a64.Vec) a64.Vec {
-	zip := []string{"VZIP1", "VZIP2"}
 	switch w.Element {
 	case spec.Float32:
 		return x
 	case spec.F16:
 		[]func(d, n a64.Vec){w.FCVTL, w.FCVTL2}[group](to, x)
 	case spec.BF16:
-		w.Op(zip[group], x.H8(), w.zero.H8(), to.H8())
+		w.Op(zips[group], x.H8(), w.zero.H8(), to.H8())
 	case spec.Int8:
 		if group%2 == 0 {
-			w.Op(zip[group/2], w.high.B16(), x.B16(), half.B16())
+			w.Halve(x, group/2, half)
 		}
-		w.Op(zip[group%2], w.high.H8(), half.H8(), to.H8())
-		w.FSUB(to, to, w.bias)
-		w.FMUL(to, to, scale)
+		w.WidenHalf(half, group%2, to, scale)
 	}
 	return to
 }
+
+// Halve leaves in half what groups 2n and 2n+1 of int8 need.
+func (w *Widener) Halve(x a64.Vec, n int, half a64.Vec) {
+	w.Op(zips[n], w.high.B16(), x.B16(), half.B16())
+}
+
+// WidenHalf widens a group of a half of int8 into to.
+func (w *Widener) WidenHalf(half a64.Vec, group int, to, scale a64.Vec) {
+	w.Op(zips[group], w.high.H8(), half.H8(), to.H8())
+	w.FSUB(to, to, w.bias)
+	w.FMUL(to, to, scale)
+}
+
+var zips = [2]string{"VZIP1", "VZIP2"}

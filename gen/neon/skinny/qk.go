@@ -206,7 +206,7 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 		f.prefetch.Step(fmt.Sprintf("%sahead%d", name, i))
 	}
 	f.heights.Compare()
-	f.eachColumn(acc, func(x int, column func()) { column() })
+	f.eachColumn(acc, name, func(x int, column func()) { column() })
 	f.scales.next(name + "scale")
 	f.Op("SUBS", 1, f.steps, f.steps)
 	f.Jump("BNE", name+"step")
@@ -263,9 +263,14 @@ func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
 func (f *qkEmitter) columnsShift() int { return 4 - f.widener.Element.Shift() }
 
 // eachColumn emits the columns of a step, and moves k and qx on. each emits column x of the
-// tile by calling column, or code around it.
-func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func())) {
+// tile by calling column, or code around it. The halves of int8 columns, which differ in how bytes
+// become halves of words, go through a loop. name begins its labels.
+func (f *qkEmitter) eachColumn(acc [][]a64.Vec, name string, each func(x int, column func())) {
 	columns := 1 << f.columnsShift()
+	times := 1
+	if f.widener.Element == spec.Int8 {
+		times = 2
+	}
 	f.Scope(func() {
 		keys := make([]keyVector, together(len(acc[0])))
 		for i := range keys {
@@ -281,7 +286,12 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 			for i := range keys {
 				f.loadKeys(keys[i], first+i)
 			}
-			for x := 0; x < columns; x += some {
+			if times > 1 {
+				f.halve(keys, 0)
+				f.Op("MOVD", 1, f.scratch)
+				f.Label(fmt.Sprint(name, "half", first))
+			}
+			for x := 0; x < columns/times; x += some {
 				for y := x; y < x+some && (first == 0 || again); y++ {
 					f.LoadFrom(a64.At(f.qx, 0), q[y%len(q)])
 					f.Op("ADD", f.w, f.qx, f.qx)
@@ -301,6 +311,14 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 						}
 					})
 				})
+			}
+			if times > 1 {
+				done := fmt.Sprint(name, "halved", first)
+				f.Jump("CBZ", done, f.scratch)
+				f.halve(keys, 1)
+				f.Op("MOVD", 0, f.scratch)
+				f.Jump("B", fmt.Sprint(name, "half", first))
+				f.Label(done)
 			}
 			if again && first+len(keys) < len(acc) {
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
@@ -343,8 +361,21 @@ func (f *qkEmitter) loadKeys(k keyVector, v int) {
 	f.scales.load(k.scale, v)
 }
 
-// column emits column x.
+// halve prepares a half of the int8 columns.
+func (f *qkEmitter) halve(keys []keyVector, half int) {
+	for _, k := range keys {
+		for i, row := range k.rows {
+			f.widener.Halve(row, half, k.t[i])
+		}
+	}
+}
+
+// column emits column x, of int8 of the half at hand.
 func (f *qkEmitter) column(k keyVector, x int) a64.Vec {
+	if f.widener.Element == spec.Int8 {
+		f.widener.WidenHalf(k.t[x%4], x/4, k.wide[0], k.scale)
+		return k.wide[0]
+	}
 	return f.widener.Widen(k.rows[x%4], x/4, k.t[x%4], k.wide[x%len(k.wide)], k.scale)
 }
 
@@ -373,7 +404,7 @@ func (f *qkEmitter) rest() {
 	}
 	f.Op("MUL", f.w, f.steps, f.scratch)
 	f.Op("ADD", f.scratch, f.qx, f.qx)
-	f.eachColumn(f.acc, func(x int, column func()) {
+	f.eachColumn(f.acc, "rest", func(x int, column func()) {
 		if x%4 == 0 {
 			return
 		}
