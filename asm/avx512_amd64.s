@@ -65076,7 +65076,8 @@ queries4sums:
 	VFMADD231PS.BCST (R10), Z9, Z12
 	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z1, Z1
-	VBLENDMPS        64(R9), Z0, K4, Z12
+	VMOVAPS          Z0, Z12
+	VMOVUPS          64(R9), K4, Z12
 	VFMADD231PS.BCST (R10), Z1, Z12
 	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65091,7 +65092,8 @@ queries4sums:
 	VFMADD231PS.BCST 4(R10), Z1, Z12
 	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K4, Z12
+	VMOVAPS          Z0, Z12
+	VMOVUPS          64(R9), K4, Z12
 	VFMADD231PS.BCST 4(R10), Z2, Z12
 	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65106,7 +65108,8 @@ queries4sums:
 	VFMADD231PS.BCST 8(R10), Z1, Z12
 	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K4, Z12
+	VMOVAPS          Z0, Z12
+	VMOVUPS          64(R9), K4, Z12
 	VFMADD231PS.BCST 8(R10), Z3, Z12
 	VMOVUPS          Z12, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65121,7 +65124,8 @@ queries4sums:
 	VFMADD231PS.BCST 12(R10), Z1, Z12
 	VMOVUPS          Z12, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K4, Z12
+	VMOVAPS          Z0, Z12
+	VMOVUPS          64(R9), K4, Z12
 	VFMADD231PS.BCST 12(R10), Z4, Z12
 	VMOVUPS          Z12, K2, 64(R9)
 
@@ -65297,7 +65301,8 @@ queries8sums:
 	VFMADD231PS.BCST (R10), Z18, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z1, Z1
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST (R10), Z1, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65312,7 +65317,8 @@ queries8sums:
 	VFMADD231PS.BCST 4(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 4(R10), Z2, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65327,7 +65333,8 @@ queries8sums:
 	VFMADD231PS.BCST 8(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 8(R10), Z3, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65342,7 +65349,8 @@ queries8sums:
 	VFMADD231PS.BCST 12(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 12(R10), Z4, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65357,7 +65365,8 @@ queries8sums:
 	VFMADD231PS.BCST 16(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 16(R10), Z5, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65372,7 +65381,8 @@ queries8sums:
 	VFMADD231PS.BCST 20(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 20(R10), Z6, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65387,7 +65397,8 @@ queries8sums:
 	VFMADD231PS.BCST 24(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 24(R10), Z7, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 	ADDQ             CX, R9
@@ -65402,7 +65413,8 @@ queries8sums:
 	VFMADD231PS.BCST 28(R10), Z1, Z21
 	VMOVUPS          Z21, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R9), Z0, K4, Z21
+	VMOVAPS          Z0, Z21
+	VMOVUPS          64(R9), K4, Z21
 	VFMADD231PS.BCST 28(R10), Z8, Z21
 	VMOVUPS          Z21, K2, 64(R9)
 
@@ -65584,7 +65596,8 @@ queries4sums:
 	VFMADD231PS.BCST (R10), Z10, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K3, Z13
+	VMOVAPS          Z0, Z13
+	VMOVUPS          64(R9), K3, Z13
 	VFMADD231PS.BCST (R10), Z2, Z13
 	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65597,7 +65610,8 @@ queries4sums:
 	VFMADD231PS.BCST 4(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K3, Z13
+	VMOVAPS          Z0, Z13
+	VMOVUPS          64(R9), K3, Z13
 	VFMADD231PS.BCST 4(R10), Z3, Z13
 	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65610,7 +65624,8 @@ queries4sums:
 	VFMADD231PS.BCST 8(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K3, Z13
+	VMOVAPS          Z0, Z13
+	VMOVUPS          64(R9), K3, Z13
 	VFMADD231PS.BCST 8(R10), Z4, Z13
 	VMOVUPS          Z13, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65623,7 +65638,8 @@ queries4sums:
 	VFMADD231PS.BCST 12(R10), Z2, Z13
 	VMOVUPS          Z13, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z0, K3, Z13
+	VMOVAPS          Z0, Z13
+	VMOVUPS          64(R9), K3, Z13
 	VFMADD231PS.BCST 12(R10), Z5, Z13
 	VMOVUPS          Z13, K1, 64(R9)
 
@@ -65791,7 +65807,8 @@ queries8sums:
 	VFMADD231PS.BCST (R10), Z19, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z2, Z2
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST (R10), Z2, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65804,7 +65821,8 @@ queries8sums:
 	VFMADD231PS.BCST 4(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z3, Z3
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 4(R10), Z3, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65817,7 +65835,8 @@ queries8sums:
 	VFMADD231PS.BCST 8(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z4, Z4
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 8(R10), Z4, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65830,7 +65849,8 @@ queries8sums:
 	VFMADD231PS.BCST 12(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z5, Z5
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 12(R10), Z5, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65843,7 +65863,8 @@ queries8sums:
 	VFMADD231PS.BCST 16(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z6, Z6
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 16(R10), Z6, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65856,7 +65877,8 @@ queries8sums:
 	VFMADD231PS.BCST 20(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z7, Z7
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 20(R10), Z7, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65869,7 +65891,8 @@ queries8sums:
 	VFMADD231PS.BCST 24(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z8, Z8
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 24(R10), Z8, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 	ADDQ             CX, R9
@@ -65882,7 +65905,8 @@ queries8sums:
 	VFMADD231PS.BCST 28(R10), Z2, Z22
 	VMOVUPS          Z22, (R9)
 	VCVTDQ2PS        Z9, Z9
-	VBLENDMPS        64(R9), Z0, K3, Z22
+	VMOVAPS          Z0, Z22
+	VMOVUPS          64(R9), K3, Z22
 	VFMADD231PS.BCST 28(R10), Z9, Z22
 	VMOVUPS          Z22, K1, 64(R9)
 

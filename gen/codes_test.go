@@ -23,7 +23,7 @@ func TestVNNICodes(t *testing.T) {
 			}
 		}
 	}
-	wrong := strings.ReplaceAll(asm, "VPERMW ", "VPADDD ")
+	wrong := strings.ReplaceAll(asm, "VPUNPCKHWD ", "VPUNPCKLWD ")
 	if (codesCase{m: 2, n: 3, d: 16, lanes: 16}).check(wrong, "skinnyPVCodes", codesCalls["skinnyPVCodes"]) == nil {
 		t.Error("a wrong order goes unnoticed")
 	}
@@ -87,7 +87,12 @@ var codesCalls = map[string]codesCall{
 		in.slice("a_Unit", float32s(unit), len(unit))
 		in.argument("a_Ldp", int64(c.lanes))
 		in.argument("a_Group", int64(c.d))
-		in.argument("a_Ldv", int64(c.d))
+		off := make([]int, c.m)
+		for j := range off {
+			off[j] = j * c.d
+		}
+		in.slice("a_Off", int64s(off), c.m)
+		in.slice("a_Next", int64s(off), c.m)
 		in.argument("a_Ldo", int64(c.d))
 		return at, o
 	},
@@ -183,6 +188,13 @@ func (r *codesNumbers) floats(n int) []float32 {
 		x[i] = float32(math.Ldexp(1, r.IntN(6)-8))
 	}
 	return x
+}
+
+func int64s(x []int) (b []byte) {
+	for _, y := range x {
+		b = binary.LittleEndian.AppendUint64(b, uint64(y))
+	}
+	return b
 }
 
 func int8s(x []int) (b []byte) {

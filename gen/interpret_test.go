@@ -249,6 +249,10 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		} else {
 			in.gp[to] = in.value(from) & math.MaxUint32
 		}
+	case "KANDW":
+		in.gp[last] = in.gp[ops[0]] & in.gp[ops[1]]
+	case "KXORW":
+		in.gp[last] = in.gp[ops[0]] ^ in.gp[ops[1]]
 	case "NEGL":
 		in.gp[last] = int64(uint32(-in.gp[last]))
 	case "CMOVQGT":

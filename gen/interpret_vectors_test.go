@@ -49,15 +49,23 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 	switch opcode {
 	case "VXORPS": // of a register with itself
 		lanes(func(int) uint32 { return 0 })
-	case "VMOVUPS", "VMOVDQU", "VMOVDQU32", "VMOVDQA32":
-		v := in.vector(ops[0])
+	case "VMOVUPS", "VMOVAPS", "VMOVUPS.Z", "VMOVDQU", "VMOVDQU32", "VMOVDQA32":
+		v, old, where := in.vector(ops[0]), [16]uint32{}, int64(1<<16-1)
+		if len(ops) > 2 {
+			where = in.gp[ops[1]]
+		}
+		if opcode != "VMOVUPS.Z" {
+			old = in.vector(last)
+		}
 		if _, is := isVector(last); is {
-			lanes(func(i int) uint32 { return v[i] })
+			lanes(func(i int) uint32 { return choose(where>>i&1 == 1, v[i], old[i]) })
 			break
 		}
 		to := in.mem[in.address(last):]
 		for i, x := range v[:words(ops[0])] {
-			binary.LittleEndian.PutUint32(to[4*i:], x)
+			if where>>i&1 == 1 {
+				binary.LittleEndian.PutUint32(to[4*i:], x)
+			}
 		}
 	case "VPBROADCASTD", "VBROADCASTSS":
 		if x, ok := in.gp[ops[0]]; ok {
@@ -98,6 +106,15 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 		lanes(func(i int) uint32 {
 			from := order[i%4] + high
 			return choose(order[i%4] >= 4, v[(i/4*4+from+12)%16], w[(i/4*4+from)%16])
+		})
+	case "VPUNPCKLWD", "VPUNPCKHWD":
+		v, w, high := in.vector(ops[0]), in.vector(ops[1]), 4*strings.Count(opcode, "H")
+		halves(func(i int) int16 {
+			from, x := i/8*8+i%8/2+high, w
+			if i%2 == 1 {
+				x = v
+			}
+			return half(x, from)
 		})
 	case "VSHUFI32X4":
 		order, v, w := in.value(ops[0]), in.vector(ops[1]), in.vector(ops[2])

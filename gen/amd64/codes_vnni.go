@@ -164,12 +164,14 @@ func (f *vnniValueCodes) store(acc [2][]reg.VecVirtual, name string) {
 			}
 		}
 		for half, x := range columns {
-			m, load := emit.At(to, half*g.VecBytes()), f.load
-			if half > 0 {
-				load = f.secondLoaded
-			}
+			m := emit.At(to, half*g.VecBytes())
 			g.VCVTDQ2PS(x, x)
-			g.VBLENDMPS(m, f.minusZero, load, y)
+			if half > 0 { // a blend may read all of m
+				g.VMOVAPS(f.minusZero, y)
+				g.VMOVUPS(m, f.secondLoaded, y)
+			} else {
+				g.VBLENDMPS(m, f.minusZero, f.load, y)
+			}
 			g.VFMADD231PS_BCST(emit.At(unit, 4*i), x, y)
 			if half > 0 {
 				g.VMOVUPS(y, f.second, m)

@@ -77,8 +77,8 @@ type SkinnyKernels struct {
 	HalvesE4M3, HalvesE5M2 func(dst []uint16, ldd int, src []byte, lds, n, d int)
 
 	// QKEvenOdd and PVEvenOdd are products in bfloat16 with K and V of bfloat16 whose rows lie
-	// anywhere, see QKRows. Numbers below 2^-56 in magnitude count as +0. dv is a multiple of SkinnyGroup. Where a tier has none,
-	// few rows take the kernels of tiles.
+	// anywhere, see QKRows. Numbers below 2^-56 in magnitude count as +0. dv is a multiple of
+	// SkinnyGroup. Where a tier has none, few rows take the kernels of tiles.
 	//
 	// QKEvenOdd is QK with the sums of Products.GemmEvenOdd, each multiplied by scale, rounded,
 	// before max. q has rows of -0 after row d-1 up to a multiple of SkinnyColumns. The lanes of q
