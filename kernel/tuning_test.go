@@ -37,8 +37,8 @@ func TestTunings(t *testing.T) {
 	}
 }
 
-// tunings returns different numbers for a tier: the numbers of all CPUs, and all variants of
-// kernels.
+// tunings returns different numbers for a tier: the numbers of all CPUs, all variants of kernels,
+// and the scores of the tier below.
 func tunings(t *tier.Tier) (list []tier.Tuning) {
 	for _, e := range tier.Tunings {
 		if e.Tier == t.Name {
@@ -50,5 +50,7 @@ func tunings(t *tier.Tier) (list []tier.Tuning) {
 		x.Choose(v)
 		list = append(list, x)
 	}
-	return list
+	lower := t.Tuning
+	lower.LowerBytes = 1
+	return append(list, lower)
 }

@@ -31,7 +31,7 @@ func skinnyScores(t *tile, part mask.Span, top []float32) {
 			if n = got; n < ukernel.SkinnyKeys {
 				t.kern.GemmMax(s, w, k, stride, 1, t.q, w, n, d, ukernel.ColumnSegment, top)
 			} else {
-				t.job.tier.Skinny().QK(s, k, stride, t.q, t.N, n, d, top, next, far)
+				t.job.plan.narrow.qkFloats(s, k, stride, t.q, t.N, n, d, top, next, far)
 			}
 		}
 		part.Lo += n
@@ -136,6 +136,9 @@ type narrow struct {
 	// widened in registers.
 	values func(t *tile, o []float32, lo, n int, p []float32, load bool) int
 
+	// qkFloats is the kernel for keys of float32, read or widened.
+	qkFloats func(s, k []float32, ldk int, q []float32, n, m, d int, max []float32, next []float32, far int)
+
 	// The kernels of these for 16 bits.
 	qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
@@ -173,7 +176,10 @@ func (j *Job) waysOfRows() (n narrow) {
 	n.pv = kernelOf(halfTypes, kvrows.HalfType(j.tier, v), kernels.PVF16, kernels.PVBF16)
 	n.qkRows, n.pvRows = kernelOf(halfTypes, k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), kernelOf(halfTypes, v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
 	n.qkBytes, n.pvBytes = kernelOf(byteTypes, k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), kernelOf(byteTypes, v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
-	n.scoresInPlace, n.valuesInPlace = noScores, noValues
+	n.scoresInPlace, n.valuesInPlace, n.qkFloats = noScores, noValues, kernels.QK
+	if lower := j.tier.Lower(); lower != nil && k.DType() == view.Float32 && j.tier.LowerBytes > 0 && 4*j.elements() > float64(j.tier.LowerBytes) {
+		n.qkFloats = lower.Skinny().QK
+	}
 	n.takeKeys(k, kernels)
 	n.takeValues(v, kernels)
 	return n

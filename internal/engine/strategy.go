@@ -182,11 +182,13 @@ func (j *Job) isSkinny(rows int) bool {
 // for tiles do not prefetch them.
 const farElements = 1 << 20
 
-// readsFar tells whether the call has farElements or more. A float64 holds the product of any
-// sizes.
-func (j *Job) readsFar() bool {
-	k := &j.Call.K
-	return float64(j.Call.Q.Dim(0))*float64(k.Dim(1))*float64(j.keys())*float64(j.d()+j.dv()) >= farElements
+// readsFar tells whether the call has farElements or more.
+func (j *Job) readsFar() bool { return j.elements() >= farElements }
+
+// elements returns how many the keys and values of the call have. A float64 holds the product of
+// any sizes.
+func (j *Job) elements() float64 {
+	return float64(j.Call.Q.Dim(0)) * float64(j.Call.K.Dim(1)) * float64(j.keys()) * float64(j.d()+j.dv())
 }
 
 // fillsUnit tells whether a unit for tiles is faster than the skinny kernels with so many rows of

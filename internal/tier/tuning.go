@@ -20,6 +20,7 @@ type Tuning struct {
 	PairBytes, ThreadFMAs                                   int
 	WeightSteps, PanelPrefetch, WidenRows, QuantizedRows    int
 	PairRows, UnpackRows, LowerRows, FarRows, BlockPrefetch int
+	LowerBytes                                              int
 }
 
 // A Number is a number of a Tuning, by the name that kernel.Tier.Tuned and ATTN_TUNING have for it.
@@ -57,6 +58,7 @@ var Numbers = []Number{
 	{"UnpackRows", func(x *Tuning) *int { return &x.UnpackRows }, 0, math.MaxInt},
 	{"LowerRows", func(x *Tuning) *int { return &x.LowerRows }, 0, math.MaxInt},
 	{"FarRows", func(x *Tuning) *int { return &x.FarRows }, 0, ukernel.MaxLanes},
+	{"LowerBytes", func(x *Tuning) *int { return &x.LowerBytes }, 0, math.MaxInt},
 	{"BlockPrefetch", func(x *Tuning) *int { return &x.BlockPrefetch }, math.MinInt, math.MaxInt},
 }
 

@@ -84,7 +84,7 @@ func TestOverride(t *testing.T) {
 	for _, bad := range []string{
 		"Zen 9", "sse:SkinnyRows=3", "generic:", "SkinnyRows", "SkinnyRows=", "SkinnyRows=x", "skinnyRows=3", "SkinnyRows=3;FullRows=1", ",",
 		"MainLanes=0", "MainLanes=17", "SkinnyRows=-1", "SkinnyRows=99", "FullRows=-1", "FullHalfRows=-1", "PrefetchBytes=0", "PrefetchBytes=2000000", "FarPrefetch=2", "FarPrefetch=-2",
-		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "PairBytes=-1", "HeadKeys=-1", "QuantizedRows=0",
+		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "PairBytes=-1", "LowerBytes=-1", "HeadKeys=-1", "QuantizedRows=0",
 	} {
 		got := tune(bad)
 		if got.Mistuned == "" || got.Tuning != plain.Tuning {

@@ -54,7 +54,7 @@ var Tunings = []TuningEntry{
 	{Zen4, "avx512", "measured",
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 32, HeadKeys: 256, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 1 << 20, UnpackRows: 4, LowerRows: 64}},
 	{Zen5, "avx512", "measured on Turin by bench -tune",
-		Tuning{MainLanes: 32, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, HeadKeys: 128, QKSegments: 2, QKNear: 1, PVNear: 1, PrefetchBytes: 12 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 12, PairRows: 1 << 20, UnpackRows: 8, FarRows: 44, BlockPrefetch: 12}},
+		Tuning{MainLanes: 32, SkinnyRows: 16, FullRows: 16, FullHalfRows: 32, HeadKeys: 128, QKSegments: 2, QKNear: 1, PVNear: 1, PrefetchBytes: 12 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, PanelPrefetch: 1, QuantizedRows: 12, PairRows: 1 << 20, UnpackRows: 8, FarRows: 44, LowerBytes: 16 << 20, BlockPrefetch: 12}},
 	{SkylakeX, "avx512", "predicted by llvm-mca; LowerRows, UnpackRows and PairRows not measured; else older ones of Zen 4",
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, FullHalfRows: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8, PairRows: 8, UnpackRows: 4}},
 	{SapphireRapids, "avx512", "measured on Emerald Rapids by bench -tune; LowerRows and UnpackRows are those of Granite Rapids",

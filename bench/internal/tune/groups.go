@@ -33,6 +33,7 @@ var groups = []group{
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
 	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512, 1024), weights},
 	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
+	{"scores", []string{"LowerBytes"}, values("LowerBytes", 0, 1<<20, 16<<20), decode},
 	{"blocks", []string{"BlockPrefetch"}, choices("BlockPrefetch"), fewRowsOfBlocks},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 16, 32, 64), halves},
 	{"rounded", []string{"PairRows"}, values("PairRows", 0, 2, 4, 6, 8, 16, 1<<20), rounded},
