@@ -221,7 +221,7 @@ func weightGemmInt8TilesS8AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemm4AVX512 is the product with weights of 4 bits, to which those of the formats jump.
+// weightGemm4AVX512 is the product with weights of 4 bits, to which the formats' kernels jump.
 //
 //go:noescape
 func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)

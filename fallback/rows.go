@@ -98,8 +98,8 @@ func softmaxGradients(dx, dy, y []float32, ld, n, d int, sums []float64) {
 	}
 }
 
-// eachChained calls f for rows of which 8 elements at a time are added to chains, with the chains of
-// each.
+// eachChained calls f for rows of which 8 elements at a time are added to chains, with the chains
+// of each.
 func eachChained(sums int, f func(row, first, end int)) {
 	for first := 0; first < sums; first += doubleChains {
 		f(first/doubleChains, first, min(first+doubleChains, sums))

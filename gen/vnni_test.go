@@ -136,7 +136,8 @@ func (c vnniCase) check(asm string) (err error) {
 		b = append(b, c.encode(panel[i])...)
 	}
 
-	in := newInterpreter(asm, "weightGemmInt8"+c.format.String()+[]string{"A0", "A12"}[c.m%2]+"AVX512") // which prefetch in other places
+	variant := []string{"A0", "A12"}[c.m%2] // they prefetch in other places
+	in := newInterpreter(asm, "weightGemmInt8"+c.format.String()+variant+"AVX512")
 	to := in.bytes(out)
 	in.argument("c_base", to)
 	in.argument("x_base", in.bytes(x))

@@ -98,8 +98,8 @@ func (t Tier) Tuning() string {
 //	               QuantizedRows and UnpackRows; 0: never
 //	FarRows        in place of a smaller SkinnyRows with DynamicInt12, and of keys and values that
 //	               have too many numbers for a core's own caches
-//	LowerBytes     if the keys and values of a call have more bytes than this, few queries and keys
-//	               of float32 take the kernel for scores of the tier below; 0: never
+//	LowerBytes     if the keys and values of a call have more bytes than this, few queries take
+//	               the tier below for their scores with keys of float32; 0: never
 //	BlockPrefetch  how far ahead products of few rows prefetch quantized weights, in KiB; 0: a
 //	               distance that depends on the format and the rows
 //

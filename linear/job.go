@@ -84,9 +84,9 @@ const (
 	fewTasks       = 2
 
 	// Rows of out that lie a multiple of collidingFloats apart have their columns in the same few
-	// sets of L1, and stores wait for each other. So minRows rows or more keep their sums in scratch
-	// memory. From there movedRows of them go to out in a call: with more rows stores wait again,
-	// with fewer ones calls take longer. Measured on Zen 5.
+	// sets of L1, and stores wait for each other. So minRows rows or more keep their sums in
+	// scratch memory. From there movedRows of them go to out in a call: with more rows stores wait
+	// again, with fewer ones calls take longer. Measured on Zen 5.
 	collidingFloats = 512
 	movedRows       = 4
 

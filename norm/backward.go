@@ -185,8 +185,8 @@ const (
 	groupBlocks = 32
 
 	// groupRows is the most rows that are computed at a time. They have groupElements at most, if
-	// they are more than two, so that they are still in L2 when they are read again. Their number is
-	// even, as kernels take two rows side by side.
+	// they are more than two, so that they are still in L2 when they are read again. Their number
+	// is even, as kernels take two rows side by side.
 	groupRows     = 8
 	groupElements = 1 << 12
 
@@ -363,8 +363,8 @@ func sumOf(chains []float64, i int) float64 {
 }
 
 // eachChained calls f for steps that fill the chains of n rows of d elements, from element at on,
-// and then for what is left of each row. The chains are those from first to end-1. Sums go on from one
-// part of the rows to the next.
+// and then for what is left of each row. The chains are those from first to end-1. Sums go on from
+// one part of the rows to the next.
 func eachChained(d, n int, f func(at, row, first, end, steps int)) {
 	left, most := d%doubleChains, partElements/n/doubleChains
 	for at := 0; at < d-left; at += most * doubleChains {

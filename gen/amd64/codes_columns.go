@@ -26,10 +26,10 @@ import (
 // left.
 type keyColumns struct {
 	*keyCodes
-	integers           operand.Mem               // of the queries: 16 columns of each, then the next columns
-	from, off, soon    reg.GPVirtual             // what offsets count from, at the current columns; offsets of the tile and of prefetched rows
+	integers           operand.Mem               // 16 columns of each query, then the next columns
+	from, off, soon    reg.GPVirtual             // base of offsets, at the current columns; offsets of the tile, of prefetched rows
 	places             [columnKeys]reg.GPVirtual // offsets of a tile
-	integer, of, score reg.GPVirtual             // integers and scales of the current columns, scores of the tile
+	integer, of, score reg.GPVirtual             // of the current columns; their scales; the tile's scores
 	left               reg.GPVirtual             // columns left of a group
 	max, scores        reg.VecVirtual
 }

@@ -19,11 +19,11 @@ func (g *gen) toAVX2(f spec.Function) {
 	g.TailJumpTo(f, emit.AVX2{})
 }
 
-// A vnniValueCodes takes 32 columns and up to eight queries at a time, or up to four. A query has two
-// sums: of columns 0-3, 8-11, 16-19, 24-27 and of the others, or of int4 of even and odd columns, so
-// that interleaving within quarters of a vector puts them in order. So the numbers of a query are
-// loaded once for 32 columns: loads limit the time. Sums of queries that there are not are left out
-// at the end, and masks leave out 16 columns where a group has no more.
+// A vnniValueCodes takes 32 columns and up to eight queries at a time, or up to four. A query has
+// two sums: of columns 0-3, 8-11, 16-19, 24-27 and of the others, or of int4 of even and odd
+// columns, so that interleaving within quarters of a vector puts them in order. So the numbers of a
+// query are loaded once for 32 columns: loads limit the time. Sums of queries that there are not
+// are left out at the end, and masks leave out 16 columns where a group has no more.
 type vnniValueCodes struct {
 	*valueCodes
 	order, minusZero reg.VecVirtual

@@ -37,8 +37,8 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 }
 
 // loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and
-// with packed panels, which prefetch once an iteration. With one vector of AVX2 that is for the full
-// height and up to 3 rows: each height has its own loop, and the others are rare.
+// with packed panels, which prefetch once an iteration. With one vector of AVX2 that is for the
+// full height and up to 3 rows: each height has its own loop, and the others are rare.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	rare := !t.g.EVEX() && !t.weights && t.vectors == 1 && len(acc) > 3 && len(acc) < len(t.acc)
 	if rare || t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {

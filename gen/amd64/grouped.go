@@ -62,8 +62,8 @@ func (g *gen) groupedAbout() groupedAbout {
 }
 
 // WeightGemmUnpacked is WeightGemmQ with float32 scales for each half of the steps. Tiles with the
-// most rows have no registers for these. With AVX2, more than two rows take no less time than if the
-// weights are widened.
+// most rows have no registers for these. With AVX2, more than two rows take no less time than if
+// the weights are widened.
 func (g *gen) WeightGemmUnpacked() {
 	g.Kernel(spec.GemmUnpacked)
 	g.blockGemm(g.BlockTiles()[1:], blockShape{unpacked: true,

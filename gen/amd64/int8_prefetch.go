@@ -42,10 +42,10 @@ func (t *int8Gemmer) distances() {
 
 // prefetching returns what a tile does in calls without distances, as measured on Zen 3 and Zen 4.
 // While a row or two wait for their weights, buffers are in use. Prefetches into L2 wait less for
-// each other than those into L1: so one row comes near the speed of reading. From L2 and L3 it takes
-// a tenth more time. The prefetcher of a core's L2 follows one row of a format with one scale a
-// block, and two with 8 bits. They gain less from memory, if anything, and lose more from L3: they
-// have no prefetches.
+// each other than those into L1: so one row comes near the speed of reading. From L2 and L3 it
+// takes a tenth more time. The prefetcher of a core's L2 follows one row of a format with one scale
+// a block, and two with 8 bits. They gain less from memory, if anything, and lose more from L3:
+// they have no prefetches.
 //
 // More rows prefetch into L1, once. A product that takes less time than its weights should not be
 // far ahead: one row of 4 and 8 bits on AVX2, and formats with one scale a block on AVX-512. Rows

@@ -95,7 +95,7 @@ func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	f := spec.WeightGemmQ(q)
 	name, note := "weightGemm"+q.String(), "is "+f.Name+" in all variants, which jump to it."
 	if q.Bits() == first.Bits() && !q.BFloat16Scales() && (g.EVEX() || q.Values() == nil) {
-		s.several, name, note = true, "weightGemm4", "is the product with weights of 4 bits, to which those of the formats jump."
+		s.several, name, note = true, "weightGemm4", "is the product with weights of 4 bits, to which the formats' kernels jump."
 	} else if g.BlockVariants() == nil {
 		g.Kernel(f)
 		g.blockGemm(g.BlockTiles(), s)
@@ -502,8 +502,8 @@ func (t *blockGemmer) times(n int, count operand.Mem, name string, body func()) 
 }
 
 // wordsAtOnce is how many words of a position are taken at a time. With AVX-512, a single row waits
-// for memory 5 to 10% longer if it takes them one by one. With AVX2, the instructions of a loop take
-// time beside few products, and beside those that look magnitudes up.
+// for memory 5 to 10% longer if it takes them one by one. With AVX2, the instructions of a loop
+// take time beside few products, and beside those that look magnitudes up.
 func (t *blockGemmer) wordsAtOnce() int {
 	switch {
 	case t.g.EVEX() && len(t.acc) == 1:

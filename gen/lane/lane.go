@@ -342,8 +342,8 @@ func (b *Builder) Across(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride, Across: true})
 }
 
-// Chained is a matrix of which each row is in Chains lanes: these take its elements in turn, and are
-// the chains of a sum. A row of the program is an element of each. Without a distance all lanes
+// Chained is a matrix of which each row is in Chains lanes: these take its elements in turn, and
+// are the chains of a sum. A row of the program is an element of each. Without a distance all lanes
 // take the same row.
 func (b *Builder) Chained(name, stride string) *Stream {
 	return b.stream(Stream{Slice: name, Stride: stride, Chains: b.Chains})

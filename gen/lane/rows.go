@@ -110,8 +110,8 @@ func squares(b *Builder) {
 	b.Store(sums, sum)
 }
 
-// normTerms adds its exact products by FMA: on Zen 5 additions share units with conversions, and two
-// rows side by side hide the latency.
+// normTerms adds its exact products by FMA: on Zen 5 additions share units with conversions, and
+// two rows side by side hide the latency.
 func normTerms(b *Builder) {
 	y, dy, weight := b.Chained("y", "ldy"), b.Chained("dy", "ldd"), b.Chained("weight", "")
 	sums, dots := b.DoubleSlice("sums"), b.DoubleSlice("dots")

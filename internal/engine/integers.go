@@ -343,7 +343,8 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// repeat returns offsets of rows, and then of the last of them again, up to as many as kernels take.
+// repeat returns offsets of rows, and then of the last of them again, up to as many as kernels
+// take.
 func repeat(to *[ukernel.SkinnyKeys]int, off []int) []int {
 	for i := range to {
 		to[i] = off[min(i, len(off)-1)]

@@ -190,8 +190,8 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	return n < least
 }
 
-// takesOffsets tells whether all tiles take kernels for few rows of queries, and these take rows of x
-// from anywhere.
+// takesOffsets tells whether all tiles take kernels for few rows of queries, and these take rows of
+// x from anywhere.
 func (j *Job) takesOffsets(x *view.Tensor) bool {
 	isKeys := x == &j.Call.K
 	switch {

@@ -148,7 +148,7 @@ func (c rowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernel
 
 const doubleChains = 8
 
-// chained has n steps of d chains: of some rows, or of the first ones of a row.
+// chained has n steps of d chains, which are some rows or the first chains of a row.
 func (c rowCase) chained(a *testutil.Arena, r *testutil.Rand, doubles func(name string, n int) []float64) func(p *kernelSet) {
 	rows, d := max(1, c.d/doubleChains), max(0, c.n-1)*doubleChains+min(c.d, doubleChains)
 	if c.n == 0 {

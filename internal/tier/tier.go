@@ -59,7 +59,8 @@ func (t *Tier) Copy() *Tier {
 
 // Lower returns the tier on whose kernels t lays its own last ones, nil if there is none. Products
 // with up to LowerRows rows take its kernels, and with them its WeightSteps, QuantizedRows and
-// UnpackRows; scores of calls with more than LowerBytes take its kernel. A tier with Amend has none: its tables are what the test means.
+// UnpackRows; scores of calls with more than LowerBytes take its kernel. A tier with Amend has
+// none: its tables are what the test means.
 //
 // Tiers that tests add may have the same instruction sets. Lower returns the first one, so they
 // stand behind the one that they copy.

@@ -91,11 +91,11 @@ type Activations struct {
 	GRUBackward func(d, dIn, dHidden, gates, hidden, before []float32)
 }
 
-// Norms normalise n rows of len(weight) ≥ 1 elements each, from src[i·lds:] to dst[i·ldd:],
-// which may be the same rows. size is float32(len(weight)), or float32(d). Every NaN becomes
-// 0x7fc00000. A sum over a row has 64 chains: element e belongs to chain e mod 64, a chain starts from +0 and takes
-// its elements in ascending order, and then acc[r] += acc[r+32] for r < 32, acc[r] += acc[r+16]
-// for r < 16, and so on.
+// Norms normalise n rows of len(weight) ≥ 1 elements each, from src[i·lds:] to dst[i·ldd:], which
+// may be the same rows. size is float32(len(weight)), or float32(d). Every NaN becomes 0x7fc00000.
+// A sum over a row has 64 chains: element e belongs to chain e mod 64, a chain starts from +0 and
+// takes its elements in ascending order, and then acc[r] += acc[r+32] for r < 32, acc[r] +=
+// acc[r+16] for r < 16, and so on.
 type Norms struct {
 	// RMSNorm divides by the root of the mean square:
 	//

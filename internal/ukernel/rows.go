@@ -39,12 +39,12 @@ type Rows struct {
 	Quotients        func(x []float32, ld, n, d int, sums, inverses []float64)
 	SoftmaxGradients func(dx, dy, y []float32, ld, n, d int, sums []float64)
 
-	// Squares and NormTerms add up n steps of 8 elements of each row. There are len(sums)/8 rows, whose
-	// 8 chains of sums follow each other, or the first len(sums) < 8 chains of a row. They start from
-	// what is there. For i < len(sums), r = i/8 and x = 8·s+i%8, step s ascending, with operations of
-	// 32 bits rounded, and squares and products exact in binary64:
+	// Squares and NormTerms add up n steps of 8 elements of each row. There are len(sums)/8 rows,
+	// whose 8 chains of sums follow each other, or the first len(sums) < 8 chains of a row. They
+	// start from what is there. For i < len(sums), r = i/8 and x = 8·s+i%8, step s ascending, with
+	// operations of 32 bits rounded, and squares and products exact in binary64:
 	//
-	//	Squares    z = (src[r·lds+x]-centers[r])-rests[r], dst[r·ldd+x] = z, sums[i] = sums[i] + z²
+	//	Squares    z = (src[r·lds+x]-centers[r])-rests[r], dst[r·ldd+x] = z, sums[i] += z²
 	//	NormTerms  g = dy[r·ldd+x]·weight[x], z = y[r·ldy+x]·invs[r]
 	//	           sums[i] = sums[i] + g, dots[i] = dots[i] + g·z
 	//

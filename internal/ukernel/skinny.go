@@ -89,7 +89,7 @@ type SkinnyKernels struct {
 	// PVEvenOdd is the product of n lanes of the weights p with m ≥ 1 rows of V, in segments of
 	// BF16Segment rows:
 	//
-	//	o[i·ldo+e] = the sum of Products.GemmEvenOdd of p[j·ldp+i] and column e of row j of V over j < m
+	//	o[i·ldo+e] = Products.GemmEvenOdd's sum of p[j·ldp+i] times column e of row j of V over j < m
 	//
 	// With load o itself is the first summand. The lanes of p up to a multiple of 8 may be read.
 	// i < n, e < dv.
@@ -100,9 +100,9 @@ type SkinnyKernels struct {
 	// at most 2^11 in magnitude and p at most 2^12. Where a tier has none, queries and weights are
 	// rounded as float32.
 	//
-	// QKCodes takes d columns of m ≥ SkinnyKeys keys that lie anywhere, see QKRows. group neighbours
-	// of a row share a scale, a multiple of SkinnyGroup and at most CodesColumns; the scales lie as
-	// for QKInt8:
+	// QKCodes takes d columns of m ≥ SkinnyKeys keys that lie anywhere, see QKRows. group
+	// neighbours of a row share a scale, a multiple of SkinnyGroup and at most CodesColumns; the
+	// scales lie as for QKInt8:
 	//
 	//	a[g]        = sum of q[lane][x]·k[off[j]+x] over the columns x of group g
 	//	x[g]        = unit[lane]·float32(a[g])
@@ -115,14 +115,14 @@ type SkinnyKernels struct {
 	// query, q[x] has columns 2x and 2x+1.
 	QKCodes func(a QKCodesArgs)
 
-	// QKCodes4 is QKCodes for integers of 4 bits, as Converters.WidenInt4 takes them. group and d are
-	// multiples of CodesColumns4. q has pairs of columns: in q[(4x+i)·w+lane], i < 4, column 8x+i is
-	// the low half and 8x+i+4 the high one.
+	// QKCodes4 is QKCodes for integers of 4 bits, as Converters.WidenInt4 takes them. group and d
+	// are multiples of CodesColumns4. q has pairs of columns: in q[(4x+i)·w+lane], i < 4, column
+	// 8x+i is the low half and 8x+i+4 the high one.
 	QKCodes4 func(a QKCodesArgs)
 
 	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
 	//
-	//	pairs[j/2·w+lane] = the integer of row j in the low half for an even j, else in the high one
+	//	pairs[j/2·w+lane] = row j's integer in the low half for an even j, else in the high one
 	//
 	// where a row's integer is the rounded number of LaneKernels.Round divided by unit[lane], 0 for
 	// a unit of 0 or NaN. The rows are weights, at most ValueSegment of them, or columns of
@@ -135,8 +135,8 @@ type SkinnyKernels struct {
 	GroupPairs func(pairs []int32, lpg int, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// PVCodes is the product of n lanes of such integers with m rows of V that lie anywhere, see
-	// PVRows, 1 ≤ m ≤ ValueSegment. group neighbours of a row share integers and units, a multiple of
-	// SkinnyGroup that divides dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
+	// PVRows, 1 ≤ m ≤ ValueSegment. group neighbours of a row share integers and units, a multiple
+	// of SkinnyGroup that divides dv: group g has p from pairs[g·lpg:] on and u from unit[g·ldp:].
 	//
 	//	x          = float32(sum of p[j][i]·v[off[j]+e], j < m)
 	//	o[i·ldo+e] = x·u[i], or with load fma(x, u[i], o[i·ldo+e])

@@ -154,7 +154,7 @@ func (b *jsonBuilder) wordPiece(m *jsonModel) error {
 	if most < 1 || most > wordpiece.MaxWord {
 		return unexpected("model.max_input_chars_per_word", most, fmt.Sprintf("1 to %d", wordpiece.MaxWord))
 	}
-	w := wordpiece.New(maps.Clone(b.names), prefix, unknown, most) // without the tokens that are added later
+	w := wordpiece.New(maps.Clone(b.names), prefix, unknown, most) // without added tokens
 	b.config.model = func() appender { return w }
 	return nil
 }

@@ -18,7 +18,8 @@ type ISA interface {
 	// WeightVariants are the variants of WeightGemm, none if there is one kernel.
 	WeightVariants() []spec.WeightVariant
 
-	// BlockVariants are the variants of WeightGemmQ and WeightGemmInt8, none if there is one kernel.
+	// BlockVariants are the variants of WeightGemmQ and WeightGemmInt8, none if there is one
+	// kernel.
 	BlockVariants() []spec.BlockVariant
 
 	SkinnyRows() int               // queries in a tile of SkinnyQK, rows in a tile of SkinnyPV

@@ -6,8 +6,8 @@ import (
 )
 
 // KeyOffsets are the rows of a tile of keys that lie anywhere, in the parameter k by offsets in the
-// parameter off. The offsets of the first rows stay in registers, for those of all rows there are
-// too few: a load comes before each use of another row.
+// parameter off. The offsets of the first rows stay in registers. There are too few registers for
+// the other rows: a load comes before each use of one.
 type KeyOffsets struct {
 	*Gen
 	From reg.GPVirtual // what offsets count from, at the current step

@@ -98,7 +98,7 @@ func (p *Prefetch) LevelFrom(m operand.Mem, second int) { p.chooses, p.second = 
 // Into sets the level of the cache for the nearer address.
 func (p *Prefetch) Into(level int) { p.level = level }
 
-// Step sets the bytes of a step, of which those of a row are a multiple.
+// Step sets the bytes of a step. A row is a multiple of it.
 func (p *Prefetch) Step(bytes int) { p.step = bytes }
 
 // Start goes to the part for the current keys.

@@ -24,10 +24,10 @@ func (g *Gen) LoadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	}
 }
 
-// Nibbles load vectors of int4 as float32. With AVX-512 the 4 bits of each lane are shifted down and
-// looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds column i%2·8 + i/2, as a
-// broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put them in order, but takes a
-// port that FMAs need.
+// Nibbles load vectors of int4 as float32. With AVX-512 the 4 bits of each lane are shifted down
+// and looked up: VPERMPS takes the last 4 bits of an index. Lane i then holds column i%2·8 + i/2,
+// as a broadcast of 8 bytes has both halves in turn. VPMULTISHIFTQB would put them in order, but
+// takes a port that FMAs need.
 type Nibbles struct {
 	g       *Gen
 	shifts  operand.Op

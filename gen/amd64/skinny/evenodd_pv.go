@@ -40,7 +40,7 @@ type evenOddPV struct {
 	factors  *factors
 
 	p, ldp             reg.GPVirtual // weights of the pass, and the bytes between rows of them
-	vj, from           reg.GPVirtual // where the offset of the row lies, and what it counts from: v at the current columns
+	vj, from           reg.GPVirtual // the row's offset lies here; its base, v at the current columns
 	pj, steps, column  reg.GPVirtual // of the step; column counts numbers
 	load, left, keys   operand.Mem   // whether to start from o; keys from the pass on, and in it
 	off                operand.Mem   // offsets of the pass

@@ -36,9 +36,9 @@ func Takes4(x *view.Tensor) bool {
 // more returns how many integers there are after a row's.
 func (r *Reader) more() int { return -r.x.Dim(3) & (ukernel.SkinnyGroup - 1) }
 
-// Codes returns rows as integers with CodeColumns, by their offsets, n of them or fewer, but no less
-// than least ≤ int8Rows. Integers after the end of a row are any: they lie in rows of keys that are
-// seen, as seen ≥ n keys from lo on are. as4 leaves rows that Takes4 takes as they are.
+// Codes returns rows as integers with CodeColumns, by their offsets, n of them or fewer, but no
+// less than least ≤ int8Rows. Integers after the end of a row are any: they lie in rows of keys
+// that are seen, as seen ≥ n keys from lo on are. as4 leaves rows that Takes4 takes as they are.
 func (r *Reader) Codes(h lanes.Head, lo, n, least, seen int, as4 bool) (codes []int8, off, next []int) {
 	if r.x.DType() == view.Int8 || as4 {
 		got, more := n, r.more()
@@ -97,8 +97,8 @@ func (r *Reader) Segment(h lanes.Head, lo, n, seen int) (codes []int8, stride in
 	return codes, d
 }
 
-// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it returns
-// what follows them.
+// copyInt8 writes n rows from row lo on to dst as int8. They are a Run. Of rows of 4 bits it
+// returns what follows them.
 func (r *Reader) copyInt8(dst []int8, h lanes.Head, lo, n int) (next []byte) {
 	x, h, lo := r.locate(h, lo, n)
 	d, bytes := x.Dim(3), x.DType().Bytes

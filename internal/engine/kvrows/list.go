@@ -214,7 +214,8 @@ type evenRows struct {
 }
 
 // Offsets returns where n rows from key lo on begin, in bytes from the start of data, and as many
-// that will be needed soon. No row lies beyond the tensor: Zen 5 takes up to 70 cycles for each prefetch of memory that is not there.
+// that will be needed soon. No row lies beyond the tensor: Zen 5 takes up to 70 cycles for each
+// prefetch of memory that is not there.
 func (r *Reader) Offsets(h lanes.Head, lo, n int) (data []byte, off, next []int) {
 	if r.inPlace(h, lo, n) < n || r.Run(h, lo, n) < n {
 		off, next = r.offsets(h, lo, n, ahead)

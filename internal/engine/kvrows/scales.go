@@ -112,8 +112,8 @@ func (r *Reader) Scales(h lanes.Head, lo, n int) (scales []float32, stride int) 
 	return x.RowScales(h.Batch, h.Head, lo, n)
 }
 
-// runScales is Scales of rows that may lie on several pages: then the scales are copied to the memory
-// of rows.
+// runScales is Scales of rows that may lie on several pages: then the scales are copied to the
+// memory of rows.
 func (r *Reader) runScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
 	if r.Run(h, lo, n) == n {
 		return r.Scales(h, lo, n)
@@ -155,8 +155,9 @@ const leastRun = 4
 // leastCopy is the least number of scales that a copy takes less time for than a loop.
 const leastCopy = 8
 
-// gatherScales writes the scales of some whole pages to dst, of up to n of them, and prefetches those
-// of as many after them: pages lie anywhere, so a copy alone would wait for memory.
+// gatherScales writes the scales of some whole pages to dst, of up to n of them, and prefetches
+// the scales of as many pages after them: pages lie anywhere, so a copy alone would wait for
+// memory.
 func (r *Reader) gatherScales(dst []float32, s *view.Tensor, pages []int32, n, first, pageStride int) int {
 	off, next := r.scaleRows[:len(r.scaleRows)/2], r.scaleRows[len(r.scaleRows)/2:]
 	n = min(n, len(off))

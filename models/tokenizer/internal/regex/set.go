@@ -92,7 +92,8 @@ var (
 	word  = sync.OnceValue(func() set {
 		return table(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc)
 	})
-	// Outside of brackets \w also has ², ³, ¹, ¼, ½ and ¾, which Oniguruma takes from a table of Latin-1.
+	// Outside of brackets \w also has ², ³, ¹, ¼, ½ and ¾, which Oniguruma takes from a table of
+	// Latin-1.
 	wordOutside = sync.OnceValue(func() set { return union(word(), set{{0xb2, 0xb3}, {0xb9, 0xb9}, {0xbc, 0xbe}}) })
 )
 
