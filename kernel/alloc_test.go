@@ -120,14 +120,24 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	})
 }
 
-// TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels or by a unit
-// for tiles.
+// TestNoAllocationsOfTiles: nor do products in bfloat16 and of integers, by kernels for many or for
+// few rows or by a unit for tiles.
 func TestNoAllocationsOfTiles(t *testing.T) {
 	contracttest.EmulateHalves(t)
 	contracttest.ForceThreads(t)
-	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
+	for _, c := range []contracttest.Case{
+		{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12},
+		{B: 2, H: 4, HKV: 2, Lq: 1, Lk: 300, D: 16, Dv: 12},
+		{B: 2, H: 4, HKV: 2, Lq: 1, Lk: 5, D: 32, Dv: 32},
+	} {
+		t.Run(fmt.Sprintf("%d×%d", c.Lq, c.Lk), func(t *testing.T) { checkNoAllocsOfTiles(t, c) })
+	}
+}
+
+func checkNoAllocsOfTiles(t *testing.T, c contracttest.Case) {
 	q, k, v := c.Inputs()
 	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	_, k16, v16 := contracttest.Case{Types: contracttest.Uniform(kernel.BFloat16)}.Typed(q, k, v)
 	call := func(t *testing.T, tier kernel.Tier, k, v kernel.Tensor, s kernel.Scoring) {
 		s.Mask = kernel.Window(100, 3)
 		for threads := 1; threads <= 2; threads++ {
@@ -139,6 +149,7 @@ func TestNoAllocationsOfTiles(t *testing.T) {
 	}
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		call(t, tier, k, v, kernel.Scoring{BFloat16: true})
+		call(t, tier, k16, v16, kernel.Scoring{BFloat16: true})
 		call(t, tier, int8Rows(k), int8Rows(v), kernel.Scoring{DynamicInt12: true})
 	})
 }

@@ -217,6 +217,28 @@ func TestBFloat16Pages(t *testing.T) {
 	}
 }
 
+// TestBFloat16Wide: a segment of wide values for some rows is more than a call takes of others.
+func TestBFloat16Wide(t *testing.T) {
+	types := contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32)
+	for _, c := range []contracttest.Case{
+		{B: 1, H: 44, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 2048, Seed: 1, Types: types},
+		{B: 1, H: 24, HKV: 1, Lq: 1, Lk: 70, D: 64, Dv: 4096, Seed: 2, Types: types},
+		{B: 1, H: 24, HKV: 1, Lq: 1, Lk: 70, D: 64, Dv: 4090, Seed: 3, Types: types},
+	} {
+		q, k, v := c.Typed(c.Inputs())
+		scoring := kernel.Scoring{BFloat16: true}
+		want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: contracttest.Generic()}, Scoring: scoring})
+		contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
+			tuned, err := tier.Tuned("SkinnyRows=44")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tuned}, Scoring: scoring})
+			contracttest.Same(t, fmt.Sprintf("%d heads, %d columns", c.H, c.Dv), &got, &want)
+		})
+	}
+}
+
 // TestBFloat16Alone: a prompt with products in bfloat16 has the bits of the same one in pieces,
 // token by token too, on any tiles and any number of threads. Short keys of a bfloat16 cache and
 // their float32 are the same.

@@ -141,8 +141,7 @@ func skinnyBFloat16Scores(t *tile, part mask.Span, top []float32) {
 		k, off, next := t.keys().HalvesAnywhere(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		s := t.scoresFrom(part)
 		if n = len(off); n < ukernel.SkinnyKeys {
-			var repeated [ukernel.SkinnyKeys]int
-			off = repeat(&repeated, off)
+			off = t.scratch.repeat(off)
 			next, s = off, t.scratch.segment[:ukernel.SkinnyKeys*w]
 		}
 		t.job.tier.Skinny().QKEvenOdd(s, k, off, t.q, t.N, d, t.job.derived.scale, top, next)
@@ -169,12 +168,14 @@ func skinnyBFloat16Values(t *tile) {
 		if past := keys.Lo % contract.BF16Segment; past != 0 {
 			most = min(most, contract.BF16Segment-past)
 		}
-		v, off, next := t.values().AnyHalves(t.Head, t.Key(keys.Lo), ukernel.RowsPerCall(most, t.N*dv), t.seenFrom(keys))
+		segment := min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment) // a call takes no less
+		n = max(segment, ukernel.RowsPerCall(most, t.N*dv))
+		v, off, next := t.values().AnyHalves(t.Head, t.Key(keys.Lo), n, t.seenFrom(keys))
 		if n = len(off); n < keys.Len() {
 			n = max(0, n-(keys.Lo+n)%contract.BF16Segment)
 		}
 		if n == 0 {
-			v, off = t.values().WholeHalves(t.Head, t.Key(keys.Lo), min(keys.Len(), contract.BF16Segment-keys.Lo%contract.BF16Segment))
+			v, off = t.values().WholeHalves(t.Head, t.Key(keys.Lo), segment)
 			n, next = len(off), off
 		}
 		t.job.tier.Skinny().PVEvenOdd(to, dv, v, off[:n], p, t.Lanes, t.N, dv, load, next[:n])

@@ -315,10 +315,9 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 		lo := t.Key(part.Lo)
 		k, off, next := t.keys().Codes(t.Head, lo, most, min(most, ukernel.SkinnyKeys), t.seenFrom(part), as4)
 		n = len(off)
-		var repeated [ukernel.SkinnyKeys]int
-		isShort, lsc := n < len(repeated), max(n, len(repeated))
+		isShort, lsc := n < ukernel.SkinnyKeys, max(n, ukernel.SkinnyKeys)
 		if isShort {
-			off = repeat(&repeated, off)
+			off = t.scratch.repeat(off)
 			next = off
 		}
 		product := func(s []float32, at, w, group int, scales []float32, top []float32) {
@@ -345,11 +344,11 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 
 // repeat returns offsets of rows, and then of the last of them again, up to as many as kernels
 // take.
-func repeat(to *[ukernel.SkinnyKeys]int, off []int) []int {
-	for i := range to {
-		to[i] = off[min(i, len(off)-1)]
+func (s *scratch) repeat(off []int) []int {
+	for i := range s.repeated {
+		s.repeated[i] = off[min(i, len(off)-1)]
 	}
-	return to[:]
+	return s.repeated[:]
 }
 
 func skinnyIntegersValues(t *tile) {

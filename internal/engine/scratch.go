@@ -42,6 +42,8 @@ type scratch struct {
 	roundedUsage, pairsUsage, seenUsage, segmentUsage parallel.Usage
 	wordsUsage                                        parallel.Usage
 
+	repeated [ukernel.SkinnyKeys]int // offsets of keys, of which the last one stands for more
+
 	// One element per lane: arguments of kernels.
 	spans           laneSpans
 	off             [ukernel.MaxLanes]int
@@ -160,8 +162,8 @@ const tableKeys = 256
 // queries take them in place: pages have fewer rows than a kernel takes, or so few that a call for
 // each page takes longer than the copies. Kernels that take rows from anywhere need no copies of
 // them, so that larger pages are small ones for these. Products in bfloat16, and tiles of integers,
-// take whole segments, which begin within pages of other sizes. Few rows take integers from pages
-// of a segment or more run by run.
+// take whole segments, which begin within pages of other sizes. Few rows copy segments on several
+// pages only where takesOffsets is false: rows that 16 does not divide, and int4 that become int8.
 func (j *Job) hasSmallPages(x *view.Tensor) bool {
 	const segment = max(contract.BF16Segment, contract.ValueSegment)
 	n, least := x.PageSize(), ukernel.SkinnyKeys
@@ -176,9 +178,6 @@ func (j *Job) hasSmallPages(x *view.Tensor) bool {
 		most := 3 * segment
 		if j.plan.allSkinny { // few rows copy only the segments that lie on several pages
 			most = 2 * segment
-			if x == &j.Call.K { // the kernels for keys prefetch the next page while they compute
-				most -= segment / 2
-			}
 		}
 		return n < least || n%segment != 0 && n < most
 	case j.takesAnywhere(x): // some rows of queries are for tiles, which copy
@@ -198,7 +197,7 @@ func (j *Job) takesOffsets(x *view.Tensor) bool {
 	case !j.plan.allSkinny:
 		return false
 	case j.Call.BFloat16:
-		return x.DType() == view.BFloat16 && (isKeys || kvrows.WholeColumns(x) == x.Dim(3))
+		return isKeys || kvrows.WholeColumns(x) == x.Dim(3)
 	case j.Call.DynamicInt12:
 		return kvrows.CodesLieAnywhere(x, isKeys && j.keys4() || !isKeys && j.values4())
 	}

@@ -136,10 +136,10 @@ type narrow struct {
 	// widened in registers.
 	values func(t *tile, o []float32, lo, n int, p []float32, load bool) int
 
-	// qkFloats is the kernel for keys of float32, read or widened.
+	// qkFloats is QK, of the tier below for many bytes of keys and values, see Tuning.LowerBytes.
 	qkFloats func(s, k []float32, ldk int, q []float32, n, m, d int, max []float32, next []float32, far int)
 
-	// The kernels of these for 16 bits.
+	// qk and pv are the kernels for keys and values of 16 bits.
 	qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
 	pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
@@ -177,7 +177,7 @@ func (j *Job) waysOfRows() (n narrow) {
 	n.qkRows, n.pvRows = kernelOf(halfTypes, k.DType(), kernels.QKRowsF16, kernels.QKRowsBF16), kernelOf(halfTypes, v.DType(), kernels.PVRowsF16, kernels.PVRowsBF16)
 	n.qkBytes, n.pvBytes = kernelOf(byteTypes, k.DType(), kernels.QKRowsF8E4M3, kernels.QKRowsF8E5M2), kernelOf(byteTypes, v.DType(), kernels.PVRowsF8E4M3, kernels.PVRowsF8E5M2)
 	n.scoresInPlace, n.valuesInPlace, n.qkFloats = noScores, noValues, kernels.QK
-	if lower := j.tier.Lower(); lower != nil && k.DType() == view.Float32 && j.tier.LowerBytes > 0 && 4*j.elements() > float64(j.tier.LowerBytes) {
+	if lower := j.tier.Lower(); lower != nil && j.readsMore(j.tier.LowerBytes) {
 		n.qkFloats = lower.Skinny().QK
 	}
 	n.takeKeys(k, kernels)

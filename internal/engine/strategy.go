@@ -183,12 +183,20 @@ func (j *Job) isSkinny(rows int) bool {
 const farElements = 1 << 20
 
 // readsFar tells whether the call has farElements or more.
-func (j *Job) readsFar() bool { return j.elements() >= farElements }
+func (j *Job) readsFar() bool { return j.rowsOfKeys()*float64(j.d()+j.dv()) >= farElements }
 
-// elements returns how many the keys and values of the call have. A float64 holds the product of
-// any sizes.
-func (j *Job) elements() float64 {
-	return float64(j.Call.Q.Dim(0)) * float64(j.Call.K.Dim(1)) * float64(j.keys()) * float64(j.d()+j.dv())
+// readsMore tells whether the keys are of float32 and have, together with the values, more bytes
+// than a limit, which 0 does without.
+func (j *Job) readsMore(bytes int) bool {
+	k, v := &j.Call.K, &j.Call.V
+	row := float64(k.DType().Bytes(j.d()) + v.DType().Bytes(j.dv()))
+	return bytes > 0 && k.DType() == view.Float32 && j.rowsOfKeys()*row > float64(bytes)
+}
+
+// rowsOfKeys returns how many rows the keys of all heads have. A float64 holds the product of any
+// sizes.
+func (j *Job) rowsOfKeys() float64 {
+	return float64(j.Call.Q.Dim(0)) * float64(j.Call.K.Dim(1)) * float64(j.keys())
 }
 
 // fillsUnit tells whether a unit for tiles is faster than the skinny kernels with so many rows of

@@ -59,7 +59,8 @@ func (t *Tier) Copy() *Tier {
 
 // Lower returns the tier on whose kernels t lays its own last ones, nil if there is none. Products
 // with up to LowerRows rows take its kernels, and with them its WeightSteps, QuantizedRows and
-// UnpackRows; scores of calls with more than LowerBytes take its kernel. A tier with Amend has
+// UnpackRows. Few queries take its kernel for scores of float32 keys if keys and values have more
+// than LowerBytes bytes. A tier with Amend has
 // none: its tables are what the test means.
 //
 // Tiers that tests add may have the same instruction sets. Lower returns the first one, so they

@@ -60,13 +60,8 @@ func (r *Reader) Halves(h lanes.Head, lo, n int) (rows []uint16, stride, got int
 	return rows, x.Stride(2), got, next, far
 }
 
-// HalvesAnywhere is Halves of rows by their offsets.
+// HalvesAnywhere returns n rows of bfloat16 by their offsets, as Offsets does.
 func (r *Reader) HalvesAnywhere(h lanes.Head, lo, n int) (data []uint16, off, next []int) {
-	if r.x.DType().Size() == 1 {
-		data, stride, got, _, _ := r.Halves(h, lo, n)
-		off = r.evenly(2 * stride)[:got]
-		return data, off, off
-	}
 	bytes, off, next := r.Offsets(h, lo, n)
 	return view.As[uint16](bytes), off, next
 }
@@ -114,8 +109,9 @@ func (r *Reader) readable(h lanes.Head, lo, seen int) int {
 	}
 }
 
-// WholeHalves is AnyHalves of copies with zeros after the end of a row, at least a segment. What
-// products take as zeros may be zeros there.
+// WholeHalves copies n rows, or fewer but a segment at least, with zeros after the end of each row.
+// What products take as zeros may be zeros there. Fit has memory for it only if 16 does not divide
+// the columns.
 func (r *Reader) WholeHalves(h lanes.Head, lo, n int) (data []uint16, off []int) {
 	d, columns := r.x.Dim(3), WholeColumns(r.x)
 	n = min(n, wholeRows(columns))

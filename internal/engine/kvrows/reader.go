@@ -39,7 +39,7 @@ type Reader struct {
 	list   list
 	even   evenRows
 
-	scaleRows [ukernel.MaxLanes]int // see transpose
+	scaleRows [ukernel.MaxLanes]int // offsets for transpose and gatherScales
 
 	usage, codesUsage, narrowUsage parallel.Usage
 }

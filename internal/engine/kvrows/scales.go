@@ -2,6 +2,7 @@ package kvrows
 
 import (
 	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -79,7 +80,7 @@ func (r *Reader) ScalesAnywhere(h lanes.Head, lo, n int, byGroup bool) []float32
 	return scales
 }
 
-// AnyKeyScales is KeyScales of rows that Offsets returns, and AnyScales is Scales of them.
+// AnyKeyScales is KeyScales of rows that Offsets returns.
 func (r *Reader) AnyKeyScales(h lanes.Head, lo, n int) []float32 {
 	if r.inPlace(h, lo, n) == n {
 		return r.KeyScales(h, lo, n)
@@ -87,23 +88,25 @@ func (r *Reader) AnyKeyScales(h lanes.Head, lo, n int) []float32 {
 	return r.ScalesAnywhere(h, lo, n, true)
 }
 
+// AnyScales is Scales of rows that Offsets returns.
+func (r *Reader) AnyScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
+	if r.inPlace(h, lo, n) == n {
+		return r.runScales(h, lo, n)
+	}
+	return r.ScalesAnywhere(h, lo, n, false), r.x.Scales().Dim(3)
+}
+
 // RepeatedKeyScales is AnyKeyScales of n rows, at least one, and then of the last one again, up to
-// ukernel.SkinnyKeys.
+// ukernel.SkinnyKeys. They lie at the end of the memory, as AnyKeyScales may write its start.
 func (r *Reader) RepeatedKeyScales(h lanes.Head, lo, n int) []float32 {
 	scales := r.AnyKeyScales(h, lo, n)
+	r.cached.forget()
 	repeated := r.memory[len(r.memory)-len(scales)/n*ukernel.SkinnyKeys:]
 	for i := range repeated {
 		group, row := i/ukernel.SkinnyKeys, i%ukernel.SkinnyKeys
 		repeated[i] = scales[group*n+min(row, n-1)]
 	}
 	return repeated
-}
-
-func (r *Reader) AnyScales(h lanes.Head, lo, n int) (scales []float32, stride int) {
-	if r.inPlace(h, lo, n) == n {
-		return r.runScales(h, lo, n)
-	}
-	return r.ScalesAnywhere(h, lo, n, false), r.x.Scales().Dim(3)
 }
 
 // Scales returns the scales of n keys that are a Run, and the distance between keys.
@@ -180,6 +183,7 @@ func (r *Reader) gatherScales(dst []float32, s *view.Tensor, pages []int32, n, f
 func (r *Reader) copyPagedScales(dst []float32, s *view.Tensor, h lanes.Head, lo, n int) {
 	groups, stride, all := s.Dim(3), s.Stride(2), s.F32()
 	pages, size := s.Pages(h.Batch)
+	pages = pages[:min(len(pages), ints.CeilDiv(s.Length(h.Batch), size))] // callers may change the rest
 	first, pageStride := s.At(0, h.Head, 0), s.Stride(0)
 	if size == 1 {
 		for i, page := range pages[lo:][:n] {
