@@ -115,6 +115,7 @@ CASES = [
     ("gpt_oss-32", {"rope_parameters": MISSING}),
     ("gpt_oss-32", {"rope_parameters": MISSING, "rope_theta": 500.0, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0, "original_max_position_embeddings": 64}}),
     ("gpt_oss-32", {"rope_parameters": None}),
+    ("gpt_oss-32", {"rope_parameters": MISSING, "rope_scaling": {}}),
     ("glm4_moe-32", {"norm_topk_prob": False, "routed_scaling_factor": 3.0}),
     ("glm4_moe-32", {"n_group": 3, "topk_group": 2}),
     ("glm4_moe-25", {"rope_parameters": MISSING, "routed_scaling_factor": MISSING, "n_group": MISSING, "topk_group": MISSING, "norm_topk_prob": MISSING, "first_k_dense_replace": MISSING}),

@@ -16,6 +16,7 @@ func TestCorners(t *testing.T) {
 	stripped := func(left, right string) string {
 		return `{"normalizer": {"type": "Strip", "strip_left": ` + left + `, "strip_right": ` + right + `}, ` + metaspace
 	}
+	merged := `{"normalizer": {"type": "Replace", "pattern": {"Regex": "a+"}, "content": "a"}, ` + metaspace
 	for _, x := range []struct {
 		file, text string
 		want       []int32
@@ -27,6 +28,9 @@ func TestCorners(t *testing.T) {
 		{stripped("false", "true"), "\na\n", []int32{1, 3, 2}},
 		{stripped("true", "false"), "\na", []int32{2}},
 		{stripped("true", "true"), "a", []int32{4}},
+		{merged, "aa", []int32{2}},
+		{merged, "a", []int32{4}},
+		{merged, "ab", []int32{4, 0}},
 	} {
 		tok, err := FromJSON([]byte(x.file), nil)
 		if err != nil {

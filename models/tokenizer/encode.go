@@ -213,9 +213,20 @@ func cut(text string) int {
 	return len(text)
 }
 
-// letter shows what a normalizer makes of a character before others: alone, white space may go as
-// the end of a text.
-const letter = "a"
+// removesFirst tells whether the normalizer removes the first character of a text. The next one
+// stands behind it, as a pattern may merge both. Then comes a letter, as white space may go as the
+// end of a text: once a and once b, as a pattern may merge the letter, too.
+func (r *run) removesFirst(text string) bool {
+	_, first := utf8.DecodeRuneInString(text)
+	_, second := utf8.DecodeRuneInString(text[first:])
+	for _, letter := range []string{"a", "b"} {
+		with := text[:first+second] + letter
+		if r.t.normalize(with) != r.t.normalize(with[first:]) {
+			return false
+		}
+	}
+	return true
+}
 
 // exact finds added tokens in a text.
 func (r *run) exact(text string, plain bool) bool {
@@ -224,8 +235,7 @@ func (r *run) exact(text string, plain bool) bool {
 			return r.token(id)
 		}
 		if r.t.normalize != nil {
-			_, first := utf8.DecodeRuneInString(part)
-			if !r.inside && r.t.normalize(part[:first]+letter) == r.t.normalize(letter) {
+			if !r.inside && r.removesFirst(part) {
 				r.inside = true // the text that is left does not begin where all begins
 			}
 			part = r.t.normalize(part)

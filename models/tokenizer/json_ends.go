@@ -217,10 +217,11 @@ func (p *jsonPart) decoder(item string, fused *bool) ([]decode.Maker, error) {
 	return nil, unexpected(item+".type", fmt.Sprintf("%q", p.Type), strings.Join([]string{"one of ByteFallback", "ByteLevel", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece"}, ", "))
 }
 
-// maxReplaced is the most bytes of a text that is replaced after Fuse: fewer are held back.
+// maxReplaced is the most bytes of a text that is replaced after Fuse or ByteLevel: fewer are held
+// back.
 const maxReplaced = 256
 
-// replaceText is a Replace after Fuse, of one text.
+// replaceText is a Replace of one text, after Fuse or ByteLevel.
 func (p *jsonPart) replaceText(item string) ([]decode.Maker, error) {
 	var to string
 	if err := json.Unmarshal(p.Content, &to); err != nil {

@@ -177,7 +177,7 @@ func (r *reader) above(key string) float64 {
 // rotaryOfOSS is rotary for a class that scales positions if a file does not say how.
 func rotaryOfOSS(r *reader) {
 	p := r.parameters()
-	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
+	if !r.Has("rope_parameters") && p.Empty() {
 		p.Default(values{"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false, original: 4096})
 	}
 	r.rotate(p)

@@ -73,7 +73,7 @@ func rotaryOfPhi(r *reader) {
 func rotaryThatGrows(r *reader) {
 	const key = "llama_4_scaling_beta"
 	p := r.parameters()
-	if !r.Has("rope_parameters") && !r.Has("rope_scaling") {
+	if !r.Has("rope_parameters") && p.Empty() {
 		p.Default(values{
 			"rope_type": "yarn", "rope_theta": 1e6, "factor": 16, original: 16384, "beta_fast": 32, "beta_slow": 1, "mscale": 1, "mscale_all_dim": 1, key: 0.1,
 		})
@@ -123,9 +123,15 @@ func rotaries(r *reader) { r.rotaries("rope_local_base_freq") }
 func rotariesOfOLMo(r *reader) {
 	const key = "rope_theta"
 	r.rotaries(key)
-	want := r.row.missing.number(key)
-	if base := r.Number(key, r.rope.Base, 1, mostBase); !r.Has("rope_parameters") && (base != want || r.rope.Base != want) {
-		r.Fail(key, fmt.Sprint(base), fmt.Sprintf("%v, or rope_parameters, as versions of transformers differ in what it means for layers with a window", want))
+	if r.Has("rope_parameters") {
+		return
+	}
+	base := r.row.missing.number(key)
+	want := fmt.Sprintf("%v, or rope_parameters, as versions of transformers differ in what it means for layers with a window", base)
+	if got := r.Number(key, base, 1, mostBase); got != base {
+		r.Fail(key, fmt.Sprint(got), want)
+	} else if r.rope.Base != base {
+		r.Fail("rope_scaling."+key, fmt.Sprint(r.rope.Base), want)
 	}
 }
 

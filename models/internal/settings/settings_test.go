@@ -232,7 +232,7 @@ func TestTurns(t *testing.T) {
 		{"gemma3_text", `{"rope_parameters": {"full_attention": {"type": "linear", "factor": 8}}}`, ""},
 		{"olmo3", `{"rope_theta": 500000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, ""},
 		{"olmo3", `{"rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000}}`, "rope_theta"},
-		{"olmo3", `{"rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 10000}}`, "rope_theta"},
+		{"olmo3", `{"rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 10000}}`, "rope_scaling.rope_theta"},
 		{"modernbert", `{"global_rope_theta": null}`, "global_rope_theta"},
 		{"modernbert", `{"local_rope_theta": null}`, ""},
 		{"nomic_bert", `{"rope_theta": null}`, "rope_theta"},

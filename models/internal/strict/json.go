@@ -85,6 +85,9 @@ func (s *JSON) Given(key string) bool {
 	return s.given(key)
 }
 
+// Empty tells whether the object has no key.
+func (s *JSON) Empty() bool { return len(s.keys) == 0 }
+
 func (s *JSON) given(key string) bool {
 	_, ok := s.keys[s.name(key)]
 	return ok
