@@ -24,7 +24,7 @@ var subjects = []struct{ table, operations string }{
 	{"Unit", "products of bfloat16 by AMX tiles, in attention and in layers, and the steps between them in attention; products of int8 are in `Weights`"},
 	{"Weights", "linear layers: float32, 16 bits, the formats of GGUF, rows of 8 bits"},
 	{"Convert", "float16, bfloat16, fp8, int8, int4 from and to float32"},
-	{"Norms", "RMSNorm, LayerNorm"},
+	{"Norms", "RMSNorm, LayerNorm, means of rows"},
 	{"Activations", "SiLU, GELU, SwiGLU, GeGLU, GRU, and their gradients"},
 	{"Elementwise", "exp2, tanh, sums, rotation, Hadamard, AdamW"},
 	{"Rows", "sums, dot products and softmax of rows, recurrent states, gradients of norms"},

@@ -45,7 +45,7 @@ func means(to, x []float32, ld, n, d int, centers []float32, size float32) {
 	}
 }
 
-// meanLess is the mean of a row less a number. -0 less 0 is -0, as x is without it.
+// meanLess is the mean of a row less a number. x - 0 is x, for -0 too.
 func meanLess(x []float32, center, size float32) float32 {
 	return chains(x, func(x, acc float32) float32 { return acc + (x - center) }) / size
 }

@@ -12,14 +12,13 @@ import (
 // A job is one call of Apply, cut into tasks. Jobs are recycled with all memory that
 // they need, so that in the steady state a call allocates nothing.
 //
-// A task is a range of rows of x times some panels of weights. It goes through K in
-// steps; between them the sums are kept in out. Thus the part of the current panel stays in L1
-// or L2 for all rows of the range. If it is small, it takes one panel after the other,
-// each by all steps: that is the order of the weights in memory, and the rows stay in L2 for
-// all of them. Of a larger range only the part of a step does, so it takes all panels by
-// the first step, then all by the next. A step is whole segments of the contract, so none of
-// this changes a bit.
-// Packing x as well did not pay: the kernels broadcast single numbers of x, and find
+// A task is a range of rows of x times some panels of weights. It goes through K in steps; between
+// them the sums are kept in out, or in scratch memory, see collidingFloats. Thus the part of the
+// current panel stays in L1 or L2 for all rows of the range. If it is small, it takes one panel
+// after the other, each by all steps: that is the order of the weights in memory, and the rows stay
+// in L2 for all of them. Of a larger range only the part of a step does, so it takes all panels by
+// the first step, then all by the next. A step is whole segments of the contract, so none of this
+// changes a bit. Packing x as well did not pay: the kernels broadcast single numbers of x, and find
 // them as fast where they lie.
 type job struct {
 	linear *Linear
@@ -65,8 +64,7 @@ const (
 	// minRows is the fewest rows of a range if there are more ranges for more threads.
 	minRows = 48
 
-	// maxPanels is the most panels of a task: with more, the sums that are kept in out
-	// leave L2.
+	// maxPanels is the most panels of a task: with more, the sums leave L2.
 	maxPanels = 4
 
 	// A product packs a panel for each range of rows, and transposes rows for each range of panels.

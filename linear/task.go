@@ -60,10 +60,9 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 	}
 }
 
-// sums returns the memory of the rows' sums of panel p, from the first row on, and
-// the distance of the rows: the output, or scratch memory if they are apart or more than it has. Of
-// the panels that are apart at a time, it is panel i. If load is true, that memory gets what is in
-// the output.
+// sums returns where the sums of the rows of panel p lie, and the distance of the rows. That is the
+// output. It is scratch memory if sums are apart, or if the output has too few columns. Panel p is
+// the i-th of those that are apart at a time. With load that memory gets what the output has.
 func (s *scratch) sums(j *job, rows interval, p, i int, load bool) (c []float32, ldc int) {
 	if !j.inPlace(p) {
 		first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)

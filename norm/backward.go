@@ -400,8 +400,9 @@ func add(t *tier.Tier, dst, x, y []float32) {
 	eachChain(len(dst), 1, func(n, at, _ int) { t.Elementwise().Add(dst[at:][:n], x[at:], y[at:]) })
 }
 
-// means finds the means of n rows, and what rounding took from them, at first 0. It returns the
-// rows: x, or y with x less the means if rows are too long for a kernel that adds up whole ones.
+// means sets mean and rest of n rows: the mean, and the mean of what is left after it is
+// subtracted. rest is 0 before the call. It returns the rows: x, or y with x less the means if rows
+// are too long for a kernel that adds up whole ones.
 func (s *gradientGroup) means(t *tier.Tier, y, x matrix, n int) matrix {
 	k, size := t.Norms(), float32(x.d)
 	if x.d > partElements {

@@ -19,8 +19,8 @@ import (
 // comes from memory.
 //
 // Before the tiles, the integers of the queries are put in the order of columns, in the frame. So
-// there are at most mostColumns of them, and at least as many keys as make up for it. The last tile
-// reaches back.
+// there are at most mostColumns of them. The contract's SkinnyKeys keys make up for it. The last
+// tile reaches back.
 //
 // These are in memory: the first key's scales, columns of the tile that are left, keys that are
 // left.

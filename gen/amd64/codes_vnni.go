@@ -42,7 +42,7 @@ func (g *gen) vnniValueCodes(kernel spec.Function) {
 	f := &vnniValueCodes{valueCodes: g.newValueCodes(kernel, vnniColumns), minusZero: g.Vec(), there: g.K(), second: g.K(), load: g.K(), secondLoaded: g.K()}
 	if f.int4 {
 		f.order = g.Vec()
-		g.VMOVUPS(g.rowOrder("rowOrder4", func(lane uint32) uint32 { return lane/4*2 + lane%2 + lane%4/2*8 }), f.order)
+		g.VMOVUPS(g.rowOrder4(), f.order)
 	}
 	g.VMOVUPS(g.Constant(spec.SignBit), f.minusZero)
 	load := g.GP32()
@@ -65,7 +65,7 @@ func (f *vnniValueCodes) findMasks(name string) {
 	g.MOVL(operand.U32(0xffff), bits)
 	g.KMOVW(bits, f.there)
 	g.KMOVW(bits, f.second)
-	if !f.int4 { // whose groups have no fewer
+	if !f.int4 { // int4 has groups of 32 columns or more
 		g.CMPQ(f.columns, operand.Imm(uint64(f.bytes)))
 		g.JGE(operand.LabelRef(name + "masked"))
 		g.MOVL(operand.U32(0xf), bits)
@@ -76,13 +76,14 @@ func (f *vnniValueCodes) findMasks(name string) {
 	g.KANDW(f.load, f.second, f.secondLoaded)
 }
 
-// rowOrder returns the order of words of two rows for VPERMW, by the column of a lane.
-func (g *gen) rowOrder(name string, column func(lane uint32) uint32) operand.Mem {
+// rowOrder4 returns the order of words of two rows for VPERMW.
+func (g *gen) rowOrder4() operand.Mem {
 	var order []uint32
 	for lane := range uint32(codeColumns) {
-		order = append(order, column(lane)|(codeColumns+column(lane))<<16)
+		column := lane/4*2 + lane%2 + lane%4/2*8
+		order = append(order, column|(codeColumns+column)<<16)
 	}
-	return g.Repeated(name, order...)
+	return g.Repeated("rowOrder4", order...)
 }
 
 // group emits all columns of a number of queries.

@@ -36,11 +36,14 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "done")
 }
 
+// mostUnrolled is the largest height below the full one whose loop takes two steps at a time.
+const mostUnrolled = 3
+
 // loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and
 // with packed panels, which prefetch once an iteration. With one vector of AVX2 that is for the
-// full height and up to 3 rows: each height has its own loop, and the others are rare.
+// full height and up to mostUnrolled rows: each height has its own loop, and the others are rare.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
-	rare := !t.g.EVEX() && !t.weights && t.vectors == 1 && len(acc) > 3 && len(acc) < len(t.acc)
+	rare := !t.g.EVEX() && !t.weights && t.vectors == 1 && len(acc) > mostUnrolled && len(acc) < len(t.acc)
 	if rare || t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
 		t.g.JumpIfZero(t.k, name+"end")
 		t.g.AlignLoop()

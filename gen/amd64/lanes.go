@@ -211,7 +211,7 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 	}
 	before := 0
 	for i, w := range plan.Widths {
-		if m.tooWide(p, w) {
+		if m.tooWide(w) {
 			continue
 		}
 		name := lanesLabel(w)
@@ -256,7 +256,6 @@ func (m *laner) kernel(p *lane.Program, plan lane.Plan) {
 // all widths. With AVX-512 single vectors are computed as what is left of one, if there may be more
 // lanes than a vector has: stores under a mask are slow on some CPUs.
 func (m *laner) columns(p *lane.Program, widths []lane.Width, left reg.GPVirtual) {
-	widths = slices.DeleteFunc(slices.Clone(widths), func(w lane.Width) bool { return w.Vectors > 1 && p.Most > 0 && w.Vectors*m.width() > p.Most })
 	least := len(widths) - 1
 	masked := least > 0 && m.EVEX() && p.Chains == 0 && widths[0].Vectors*m.width() <= maskedLanes
 	m.Label("columns")

@@ -25,11 +25,9 @@ func (m *laner) prepareAcross(p *lane.Program) {
 	}
 }
 
-// tooWide reports whether there are fewer lanes, or too few registers for the pointers to so many
-// rows.
-func (m *laner) tooWide(p *lane.Program, w lane.Width) bool {
-	lanes := w.Vectors * m.width()
-	return w.Vectors > 1 && (p.Most > 0 && lanes > p.Most || lanes/pointedRows*len(m.across) > 4)
+// tooWide reports whether there are too few registers for the pointers to so many rows.
+func (m *laner) tooWide(w lane.Width) bool {
+	return w.Vectors > 1 && w.Vectors*m.width()/pointedRows*len(m.across) > 4
 }
 
 // pointedRows is how many rows an address reaches from one pointer.

@@ -34,7 +34,6 @@ type Kernel struct {
 	Tile    bool   // the lanes fill whole vectors
 	Step    int    // of a tile: it divides their number, if it is not 0
 	Vectors int    // at a time, at most
-	Most    int    // lanes at a time, at most, if there may be several vectors; 0 for any number
 	Chains  int    // lanes of a row of a Chained matrix, 0 if there is none
 	Body    func(b *Builder)
 }

@@ -71,7 +71,8 @@ func (n *Nibbles) Scale(scale operand.Mem, table reg.VecVirtual) {
 	n.g.VMULPS_BCST(scale, n.numbers, table)
 }
 
-// FromNibbles brings lanes from the order of LoadNibbles into the order of columns, ToNibbles back.
+// FromNibbles brings lanes from the order of Nibbles.Load into the order of columns, ToNibbles
+// back.
 func (g *Gen) FromNibbles(v reg.VecVirtual) {
 	g.permute("fromNibbles", func(i int) uint32 { return uint32(i%8*2 + i/8) }, v)
 }

@@ -128,14 +128,14 @@ const lineKeys = 4 * spec.SkinnyKeys
 func (f *pvEmitter) keysOfPass(keys reg.GPVirtual) {
 	columns, short := 2*8*spec.LineBytes/f.element.Bytes(8), f.g.GP64()
 	f.g.MOVQ(operand.U32(spec.SkinnyKeys), keys)
-	fewer := func(columns, n int) {
+	upTo := func(most, n int) { // rows of up to most columns have n keys
 		f.g.MOVQ(operand.U32(n), short)
-		f.g.CMPQ(f.g.Argument("dv"), operand.I32(columns))
+		f.g.CMPQ(f.g.Argument("dv"), operand.I32(most))
 		f.g.CMOVQLE(short, keys)
 	}
-	fewer(columns, lineKeys)
+	upTo(columns, lineKeys)
 	if f.hasTables(f.quad()) {
-		fewer(columns/2, 2*lineKeys)
+		upTo(columns/2, 2*lineKeys)
 	}
 	f.g.CMPQ(keys, f.left)
 	f.g.CMOVQGT(f.left, keys)
