@@ -416,12 +416,14 @@ func headScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m
 //go:noescape
 func skinnyHeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// skinnyQKS1L1AVX2 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQKS1L1AVX2 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1
+// segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
 func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyPVL1AVX2 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the cache.
+// skinnyPVL1AVX2 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the
+// cache.
 //
 //go:noescape
 func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)

@@ -91,12 +91,14 @@ func gemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []flo
 //go:noescape
 func panelProductAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmP0AVX512 is WeightKernels.Gemm, see package ukernel. High register tiles prefetch the panel.
+// weightGemmP0AVX512 is WeightKernels.Gemm, see package ukernel. High register tiles prefetch the
+// panel.
 //
 //go:noescape
 func weightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmP1AVX512 is WeightKernels.Gemm, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmP1AVX512 is WeightKernels.Gemm, see package ukernel. All register tiles prefetch the
+// panel, and several of them the next part, too.
 //
 //go:noescape
 func weightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
@@ -106,12 +108,14 @@ func weightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []f
 //go:noescape
 func panelProductF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmF16P0AVX512 is WeightKernels.GemmF16, see package ukernel. High register tiles prefetch the panel.
+// weightGemmF16P0AVX512 is WeightKernels.GemmF16, see package ukernel. High register tiles prefetch
+// the panel.
 //
 //go:noescape
 func weightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmF16P1AVX512 is WeightKernels.GemmF16, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmF16P1AVX512 is WeightKernels.GemmF16, see package ukernel. All register tiles prefetch
+// the panel, and several of them the next part, too.
 //
 //go:noescape
 func weightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
@@ -121,12 +125,14 @@ func weightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b 
 //go:noescape
 func panelProductBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmBF16P0AVX512 is WeightKernels.GemmBF16, see package ukernel. High register tiles prefetch the panel.
+// weightGemmBF16P0AVX512 is WeightKernels.GemmBF16, see package ukernel. High register tiles
+// prefetch the panel.
 //
 //go:noescape
 func weightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmBF16P1AVX512 is WeightKernels.GemmBF16, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmBF16P1AVX512 is WeightKernels.GemmBF16, see package ukernel. All register tiles
+// prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
 func weightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
@@ -156,12 +162,14 @@ func gemmEvenOdd4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []f
 //go:noescape
 func panelProductPairsAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmPairsP0AVX512 is WeightKernels.GemmPairs, see package ukernel. High register tiles prefetch the panel.
+// weightGemmPairsP0AVX512 is WeightKernels.GemmPairs, see package ukernel. High register tiles
+// prefetch the panel.
 //
 //go:noescape
 func weightGemmPairsP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmPairsP1AVX512 is WeightKernels.GemmPairs, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmPairsP1AVX512 is WeightKernels.GemmPairs, see package ukernel. All register tiles
+// prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
 func weightGemmPairsP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, ldb int, m int, k int, load bool, next []byte)
@@ -181,12 +189,14 @@ func packHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 //go:noescape
 func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmS8A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are as far ahead as the format and the rows want.
+// weightGemmS8A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are
+// as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmS8A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmS8A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are 12 KiB ahead.
+// weightGemmS8A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8. Prefetches are
+// 12 KiB ahead.
 //
 //go:noescape
 func weightGemmS8A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -196,12 +206,14 @@ func weightGemmS8A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b 
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8S8A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8S8A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8. Prefetches are 12 KiB ahead.
+// weightGemmInt8S8A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8S8A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -226,22 +238,26 @@ func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmS4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmS4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are
+// as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmS4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmS4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are 12 KiB ahead.
+// weightGemmS4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4. Prefetches are
+// 12 KiB ahead.
 //
 //go:noescape
 func weightGemmS4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8S4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8S4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8S4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4. Prefetches are 12 KiB ahead.
+// weightGemmInt8S4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8S4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -256,22 +272,26 @@ func weightGemmInt8TilesS4AVX512(c []float32, ldc int, x []uint32, ldx int, b []
 //go:noescape
 func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmU4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmU4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are
+// as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmU4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmU4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are 12 KiB ahead.
+// weightGemmU4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4. Prefetches are
+// 12 KiB ahead.
 //
 //go:noescape
 func weightGemmU4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8U4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8U4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8U4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4. Prefetches are 12 KiB ahead.
+// weightGemmInt8U4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8U4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -296,12 +316,14 @@ func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmE2M1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmE2M1A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches are as far ahead as the format and the rows want.
+// weightGemmE2M1A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches
+// are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmE2M1A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmE2M1A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches are 12 KiB ahead.
+// weightGemmE2M1A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is E2M1. Prefetches
+// are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmE2M1A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -311,12 +333,14 @@ func weightGemmE2M1A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, 
 //go:noescape
 func weightGemmInt8ValuesAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8E2M1A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8E2M1A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8E2M1A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8E2M1A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1. Prefetches are 12 KiB ahead.
+// weightGemmInt8E2M1A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is E2M1.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8E2M1A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -336,22 +360,26 @@ func weightGemmInt8TilesE2M1AVX512(c []float32, ldc int, x []uint32, ldx int, b 
 //go:noescape
 func weightWidenE2M1AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmIQ4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmIQ4A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches
+// are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmIQ4A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmIQ4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches are 12 KiB ahead.
+// weightGemmIQ4A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is IQ4. Prefetches
+// are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmIQ4A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8IQ4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8IQ4A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8IQ4A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8IQ4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4. Prefetches are 12 KiB ahead.
+// weightGemmInt8IQ4A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is IQ4.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8IQ4A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -376,12 +404,14 @@ func weightBlocksGroupedAVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenU4x32AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmU4x32A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32. Prefetches are as far ahead as the format and the rows want.
+// weightGemmU4x32A0AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmU4x32A0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmU4x32A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32. Prefetches are 12 KiB ahead.
+// weightGemmU4x32A12AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4x32.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmU4x32A12AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -391,12 +421,14 @@ func weightGemmU4x32A12AVX512(c []float32, ldc int, a []float32, rs int, cs int,
 //go:noescape
 func weightGemmInt8Minima4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8U4x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8U4x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32. Prefetches are 12 KiB ahead.
+// weightGemmInt8U4x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8U4x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -406,7 +438,8 @@ func weightGemmInt8U4x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesX32MinimaAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesU4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x32.
+// weightGemmInt8TilesU4x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// U4x32.
 //
 //go:noescape
 func weightGemmInt8TilesU4x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -421,12 +454,14 @@ func weightWidenU4x16AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU4x16AVX512(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8U4x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8U4x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8U4x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U4x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16. Prefetches are 12 KiB ahead.
+// weightGemmInt8U4x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8U4x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -446,17 +481,20 @@ func weightUnpackU5x32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Minima5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U5x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8U5x32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8U5x32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U5x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32. Prefetches are 12 KiB ahead.
+// weightGemmInt8U5x32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8U5x32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesU5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x32.
+// weightGemmInt8TilesU5x32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// U5x32.
 //
 //go:noescape
 func weightGemmInt8TilesU5x32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -471,12 +509,14 @@ func weightWidenU5x16AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightUnpackU5x16AVX512(dst []uint32, b []byte, lanes int, k int)
 
-// weightGemmInt8U5x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8U5x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8U5x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8U5x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16. Prefetches are 12 KiB ahead.
+// weightGemmInt8U5x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8U5x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -496,12 +536,14 @@ func weightUnpackS6x16AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S6x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8S6x16A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+// Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8S6x16A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S6x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16. Prefetches are 12 KiB ahead.
+// weightGemmInt8S6x16A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+// Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8S6x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -511,7 +553,8 @@ func weightGemmInt8S6x16A12AVX512(c []float32, ldc int, x []uint32, ldx int, b [
 //go:noescape
 func weightGemmInt8TilesX16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesS6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
+// weightGemmInt8TilesS6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S6x16.
 //
 //go:noescape
 func weightGemmInt8TilesS6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -531,17 +574,20 @@ func weightUnpackS5x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S5x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8S5x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S5x16F32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8S5x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S5x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32. Prefetches are 12 KiB ahead.
+// weightGemmInt8S5x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S5x16F32. Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8S5x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesS5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+// weightGemmInt8TilesS5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S5x16F32.
 //
 //go:noescape
 func weightGemmInt8TilesS5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -561,17 +607,20 @@ func weightUnpackS8x16F32AVX512(dst []uint32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8Grouped8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32. Prefetches are as far ahead as the format and the rows want.
+// weightGemmInt8S8x16F32A0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S8x16F32. Prefetches are as far ahead as the format and the rows want.
 //
 //go:noescape
 func weightGemmInt8S8x16F32A0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8S8x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32. Prefetches are 12 KiB ahead.
+// weightGemmInt8S8x16F32A12AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S8x16F32. Prefetches are 12 KiB ahead.
 //
 //go:noescape
 func weightGemmInt8S8x16F32A12AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8TilesS8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+// weightGemmInt8TilesS8x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is
+// S8x16F32.
 //
 //go:noescape
 func weightGemmInt8TilesS8x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -661,27 +710,32 @@ func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, l
 //go:noescape
 func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyQKS1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 2 of the cache.
+// skinnyQKS1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1
+// segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape
 func skinnyQKS1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyQKS1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQKS1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1
+// segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
 func skinnyQKS1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyQKS2L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 2 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQKS2L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 2
+// segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
 func skinnyQKS2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyPVL2AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 2 of the cache.
+// skinnyPVL2AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 2 of
+// the cache.
 //
 //go:noescape
 func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// skinnyPVL1AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the cache.
+// skinnyPVL1AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of
+// the cache.
 //
 //go:noescape
 func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)

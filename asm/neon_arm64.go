@@ -326,7 +326,8 @@ func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+// weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is
+// S5x16F32.
 //
 //go:noescape
 func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -351,7 +352,8 @@ func weightGemmInt8S8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []b
 //go:noescape
 func weightInt8GroupedDot8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotS8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8x16F32.
+// weightGemmInt8DotS8x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is
+// S8x16F32.
 //
 //go:noescape
 func weightGemmInt8DotS8x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)

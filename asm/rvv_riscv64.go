@@ -6,17 +6,20 @@ package asm
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// product1RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 1 registers, which jump to it.
+// product1RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 1 registers, which
+// jump to it.
 //
 //go:noescape
 func product1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// product2RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 2 registers, which jump to it.
+// product2RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 2 registers, which
+// jump to it.
 //
 //go:noescape
 func product2RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// product4RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 4 registers, which jump to it.
+// product4RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 4 registers, which
+// jump to it.
 //
 //go:noescape
 func product4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -241,7 +244,8 @@ func weightGemmF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uin
 //go:noescape
 func weightGemmBF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmBlocksRVV is the product with weights of all formats with a single scale, whose kernels jump to it.
+// weightGemmBlocksRVV is the product with weights of all formats with a single scale, whose kernels
+// jump to it.
 //
 //go:noescape
 func weightGemmBlocksRVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
@@ -251,7 +255,8 @@ func weightGemmBlocksRVV(c []float32, ldc int, a []float32, rs int, cs int, b []
 //go:noescape
 func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8BlocksRVV is the product of quantized rows with weights of all formats, whose kernels jump to it.
+// weightGemmInt8BlocksRVV is the product of quantized rows with weights of all formats, whose
+// kernels jump to it.
 //
 //go:noescape
 func weightGemmInt8BlocksRVV(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)

@@ -123,7 +123,7 @@ func (f *File) stubs() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, header+"package %s\n", f.constraint, f.pkg)
 	for _, fn := range f.funcs {
-		fmt.Fprintf(&b, "\n// %s\n//\n//go:noescape\nfunc %s%v\n", fn.doc, fn.name, fn.sig)
+		fmt.Fprintf(&b, "\n// %s\n//\n//go:noescape\nfunc %s%v\n", strings.Join(abi0.Comment(fn.doc), "\n// "), fn.name, fn.sig)
 	}
 	return b.Bytes()
 }

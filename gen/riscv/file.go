@@ -67,7 +67,7 @@ func (f *File) Build() (asm, stubs []byte, err error) {
 	}
 	for _, fn := range f.funcs {
 		fmt.Fprintf(&a, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s\n", fn.name, fn.sig, fn.name, fn.sig.Size, strings.Join(fn.lines, "\n"))
-		fmt.Fprintf(&s, "\n// %s\n//\n//go:noescape\nfunc %s%v\n", fn.doc, fn.name, fn.sig)
+		fmt.Fprintf(&s, "\n// %s\n//\n//go:noescape\nfunc %s%v\n", strings.Join(abi0.Comment(fn.doc), "\n// "), fn.name, fn.sig)
 	}
 	return a.Bytes(), s.Bytes(), nil
 }

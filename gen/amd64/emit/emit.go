@@ -142,7 +142,7 @@ func (g *Gen) start(name string, f spec.Function, doc string) {
 	signature := g.contracts.Signature(&f)
 	g.takesStruct = spec.TakesStruct(signature)
 	g.SignatureExpr("func" + signature)
-	g.Doc(doc)
+	g.Doc(abi0.Comment(doc)...)
 	g.Pragma("noescape")
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
 }
