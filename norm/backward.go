@@ -417,7 +417,8 @@ func (s *gradientGroup) means(t *tier.Tier, y, x matrix, n int) matrix {
 	return x
 }
 
-// longMeans does it in parts. The means of y are what is left to subtract.
+// longMeans sets y to x less the means of its rows, and mean to the means of y. It takes rows in
+// parts.
 func (s *gradientGroup) longMeans(t *tier.Tier, y, x matrix, n int) {
 	const all = contract.NormChains
 	mean := func(x []float32) float32 {
